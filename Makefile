@@ -1,0 +1,34 @@
+# Each target does its own set-up: a fresh machine needs Python 3.11 or newer and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test install lint clean
+
+demo: $(VENV)/.core
+	$(BIN)/sfumato demo demo-output
+
+test: $(VENV)/.all lint
+	$(BIN)/pytest -n 2
+
+lint: $(VENV)/.all
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/mypy --strict src/sfumato/private
+	$(BIN)/lint-imports
+
+install: $(VENV)/.all
+
+$(VENV)/.core: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.all: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,train,evaluate,report]'
+	touch $@ $(VENV)/.core
+
+clean:
+	rm -rf $(VENV) demo-output build dist

@@ -1,0 +1,50 @@
+"""sfumato: publish the shape of a private table, never the people in it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Guarantee": "sfumato.release",
+    "Plan": "sfumato.mechanisms.plan",
+    "Release": "sfumato.release",
+    "Schema": "sfumato.schema",
+    "accounting": "sfumato.private",
+    "errors": "sfumato",
+    "fit": "sfumato.api",
+    "load": "sfumato.api",
+    "plan": "sfumato.api",
+}
+__all__ = [
+    "Guarantee",
+    "Plan",
+    "Release",
+    "Schema",
+    "__version__",
+    "accounting",
+    "errors",
+    "fit",
+    "load",
+    "plan",
+]
+
+if TYPE_CHECKING:
+    from sfumato import errors
+    from sfumato.api import fit, load, plan
+    from sfumato.mechanisms.plan import Plan
+    from sfumato.private import accounting
+    from sfumato.release import Guarantee, Release
+    from sfumato.schema import Schema
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `sfumato --help` needs none of them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    home = _HOMES[name]
+    if name in ("accounting", "errors"):
+        return import_module(f"{home}.{name}")
+    return getattr(import_module(home), name)

@@ -1,0 +1,114 @@
+"""What a user calls: `plan`, `fit` and `load`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sfumato.bins import Layout
+from sfumato.errors import ArgumentError
+from sfumato.mechanisms.mixture import fit_mixture
+from sfumato.mechanisms.plan import Plan, make_plan
+from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
+from sfumato.private.curator import Curator
+from sfumato.private.engines.local import LocalEngine
+from sfumato.private.noise import insecure_bits, secure_bits
+from sfumato.private.source import Source
+from sfumato.release import Guarantee, Release
+from sfumato.schema import Schema
+from sfumato.tables import open_table
+
+MECHANISMS = ("mixture",)
+ENCODINGS = ("scores",)
+
+
+def plan(
+    schema: Schema | dict[str, Any] | str | Path,
+    *,
+    epsilon: float,
+    delta: float,
+    adjacency: str = "add-remove",
+    rows: int | None = None,
+) -> Plan:
+    """What a fit would ask and how much it would lose, without touching any data.
+
+    `rows` is a public guess at the number of rows; it moves budget between rounds, never the guarantee.
+    """
+    checked = _schema(schema)
+    neighbours = _adjacency(adjacency, checked)
+    mu = calibrate(epsilon, delta)
+    return make_plan(Layout.of(checked), epsilon=epsilon, delta=delta, mu=mu, adjacency=neighbours, rows=rows)
+
+
+def fit(
+    table: Any,
+    schema: Schema | dict[str, Any] | str | Path,
+    *,
+    epsilon: float,
+    delta: float,
+    mechanism: str = "mixture",
+    adjacency: str = "add-remove",
+    encoding: str = "scores",
+    rows: int | None = None,
+    insecure_seed: int | None = None,
+    workers: int | None = None,
+    on_spend: Callable[[Spend], None] = lambda spend: None,
+) -> Release:
+    """Release a private table: a model of its distribution that is (epsilon, delta)-DP.
+
+    `table` is a path (Parquet, CSV), a pandas frame or an Arrow table. Its rows are private; the schema is
+    public. `rows` is a public guess at how many there are. `on_spend` hears of every round before it is
+    asked. Each call spends anew: trying again until a result pleases is several releases.
+
+    `insecure_seed` makes the noise repeatable, for tests. Such a release carries no guarantee.
+    """
+    _one_of("mechanism", mechanism, MECHANISMS)
+    _one_of("encoding", encoding, ENCODINGS)
+    checked = _schema(schema)
+    checked.require_confirmed()
+    planned = plan(checked, epsilon=epsilon, delta=delta, adjacency=adjacency, rows=rows)
+    layout = Layout.of(checked)
+    budget = Budget(planned.mu)
+    curator = Curator(
+        LocalEngine(Source(open_table(table), layout), workers),
+        budget,
+        planned.adjacency,
+        secure_bits if insecure_seed is None else insecure_bits(insecure_seed),
+        on_spend,
+    )
+    scores, mixture = fit_mixture(curator, layout, planned)
+    secure = insecure_seed is None
+    guarantee = Guarantee(
+        epsilon=float(epsilon) if secure else None,
+        delta=float(delta) if secure else None,
+        mu=planned.mu if secure else None,
+        adjacency=planned.adjacency,
+        unit="row",
+        secure=secure,
+        spends=budget.spends,
+    )
+    return Release(checked, guarantee, mechanism, encoding, scores, mixture)
+
+
+def load(path: str | Path) -> Release:
+    """Read a release file."""
+    from sfumato.release_file import read
+
+    return read(path)
+
+
+def _schema(schema: Schema | dict[str, Any] | str | Path) -> Schema:
+    return Schema.load(schema) if isinstance(schema, (str, Path)) else Schema.of(schema)
+
+
+def _adjacency(name: str, schema: Schema) -> Adjacency:
+    _one_of("adjacency", name, tuple(Adjacency))
+    if name == Adjacency.LABEL and schema.label is None:
+        raise ArgumentError("adjacency 'label' needs a schema with a label")
+    return Adjacency(name)
+
+
+def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ArgumentError(f"{what} must be {' or '.join(repr(str(a)) for a in allowed)}, not {value!r}")

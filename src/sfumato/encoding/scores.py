@@ -1,0 +1,197 @@
+"""The `scores` encoding: every column becomes about standard normal within its class, and back.
+
+A bin's latent coordinate is the normal score of the middle of the bin in the class's noisy CDF. Categories
+have no order of their own, so they are first put in the order of the classes they go with: the first axis
+of correspondence analysis of the noisy level-by-class table, which for two classes is the order of the
+log-odds. A category then needs one latent coordinate, not one per level. Decoding inverts the CDF.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from sfumato.bins import Bins, FloatArray, IntArray
+from sfumato.encoding.marginals import Marginals
+
+HERMITE_TERMS = 7
+BISECTIONS = 40
+LARGEST_CORRELATION = 0.999
+
+
+@dataclass(frozen=True)
+class ColumnScores:
+    """One column's map: `order` lists its bins from the lowest latent value to the highest, `masses[k]`
+    the probability of every bin (by bin number) in class k."""
+
+    order: IntArray
+    masses: FloatArray
+
+    @cached_property
+    def rank(self) -> IntArray:
+        """The place of each bin in the latent order."""
+        return np.argsort(self.order)
+
+    @cached_property
+    def cdf(self) -> FloatArray:
+        """cdf[k, i]: the mass of class k in the first i bins of the latent order; from 0 to 1."""
+        sums = np.cumsum(self.masses[:, self.order], axis=1)
+        return np.pad(sums / sums[:, -1:], ((0, 0), (1, 0)))
+
+    @cached_property
+    def edges(self) -> FloatArray:
+        """The latent thresholds between the bins, from -inf to inf."""
+        return ndtri(self.cdf)
+
+    @cached_property
+    def in_order(self) -> FloatArray:
+        """The score of each bin, in the latent order."""
+        return ndtri((self.cdf[:, :-1] + self.cdf[:, 1:]) / 2.0)
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """The score of each bin, by bin number."""
+        return self.in_order[:, self.rank]
+
+    @property
+    def means(self) -> FloatArray:
+        return (self.masses * self.scores).sum(axis=1)
+
+    @property
+    def variances(self) -> FloatArray:
+        return (self.masses * self.scores**2).sum(axis=1) - self.means**2
+
+    @cached_property
+    def hermite(self) -> FloatArray:
+        """Coefficients E[s(Z) He_m(Z)], m = 1.., of the staircase s from a latent normal Z to its score.
+
+        The integral of He_m phi from a to b is He_{m-1}(a) phi(a) - He_{m-1}(b) phi(b).
+        """
+        finite = np.where(np.isfinite(self.edges), self.edges, 0.0)
+        density = np.where(np.isfinite(self.edges), np.exp(-(finite**2) / 2) / math.sqrt(2 * math.pi), 0.0)
+        before, polynomial = np.zeros_like(finite), np.ones_like(finite)
+        coefficients = []
+        for m in range(1, HERMITE_TERMS + 1):
+            primitive = polynomial * density
+            coefficients.append((self.in_order * (primitive[:, :-1] - primitive[:, 1:])).sum(axis=1))
+            before, polynomial = polynomial, finite * polynomial - (m - 1) * before
+        return np.stack(coefficients, axis=1)
+
+    def bins_at(self, latent: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
+        """The bin that each latent value of class k falls in, and how far into it (0 to 1)."""
+        u = ndtr(latent)
+        place = np.clip(np.searchsorted(self.cdf[k], u, "right") - 1, 0, len(self.order) - 1)
+        low, high = self.cdf[k][place], self.cdf[k][place + 1]
+        position = np.clip((u - low) / np.maximum(high - low, 1e-300), 0.0, np.nextafter(1.0, 0.0))
+        return self.order[place], position
+
+    def latent_at(self, codes: IntArray, position: FloatArray, k: int) -> FloatArray:
+        """The latent value of a place inside a bin: the inverse of `bins_at`."""
+        place = self.rank[codes]
+        low, high = self.cdf[k][place], self.cdf[k][place + 1]
+        return ndtri(np.clip(low + position * (high - low), 1e-300, np.nextafter(1.0, 0.0)))
+
+    def box(self, codes: IntArray, k: int) -> tuple[FloatArray, FloatArray]:
+        """The latent interval of each bin; the whole line for the code -1."""
+        place = self.rank[codes]
+        low = np.where(codes >= 0, self.edges[k][place], -np.inf)
+        return low, np.where(codes >= 0, self.edges[k][place + 1], np.inf)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The encoding of a whole table."""
+
+    columns: tuple[ColumnScores, ...]
+
+    @classmethod
+    def of(cls, marginals: Marginals, bins: tuple[Bins, ...]) -> Scores:
+        return cls(
+            tuple(
+                ColumnScores(latent_order(masses, marginals.counts, sd, b), masses)
+                for masses, sd, b in zip(marginals.masses, marginals.sd, bins, strict=True)
+            )
+        )
+
+    @property
+    def classes(self) -> int:
+        return len(self.columns[0].masses)
+
+    def tables(self) -> list[list[FloatArray]]:
+        """For each class and column, the latent coordinate of every bin."""
+        return [[column.scores[k] for column in self.columns] for k in range(self.classes)]
+
+    def means(self) -> FloatArray:
+        """(classes, columns): the mean score that the marginals imply."""
+        return np.stack([column.means for column in self.columns], axis=1)
+
+    def variances(self) -> FloatArray:
+        """(classes, columns): the variance of the scores that the marginals imply."""
+        return np.stack([column.variances for column in self.columns], axis=1)
+
+    def hermite(self, k: int) -> FloatArray:
+        """(columns, terms): the staircases' Hermite coefficients in class k."""
+        return np.stack([column.hermite[k] for column in self.columns])
+
+    def latent_correlation(self, covariance: FloatArray, k: int) -> FloatArray:
+        """The correlation of the latent normals whose scores have the given covariance in class k.
+
+        Cov(s_i(Z_i), s_j(Z_j)) = sum over m of rho^m h_im h_jm / m! (Mehler), which grows with rho because
+        the staircases do; solved by bisection for all pairs at once. Scores of coarse columns are less
+        correlated than what lies behind them, and this takes it back.
+        """
+        coefficients = self.hermite(k)
+        terms = [np.outer(h, h) / math.factorial(m + 1) for m, h in enumerate(coefficients.T)]
+        low = np.full_like(covariance, -LARGEST_CORRELATION)
+        high = -low
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2.0
+            value = np.zeros_like(middle)
+            for term in reversed(terms):  # Horner
+                value = (value + term) * middle
+            below = value < covariance
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        rho = (low + high) / 2.0
+        np.fill_diagonal(rho, 1.0)
+        return rho
+
+
+def latent_order(masses: FloatArray, counts: FloatArray, sd: float, bins: Bins) -> IntArray:
+    """The order in which a column's bins lie in latent space.
+
+    Ordered bins keep their order; a missing bin goes to the end whose classes it resembles.
+    """
+    axis = correspondence_axis(masses, counts, sd)
+    if not bins.ordered:
+        return np.argsort(axis, kind="stable")
+    inside = np.arange(bins.size - (bins.missing >= 0))
+    if bins.missing < 0:
+        return inside
+    mass = counts @ masses[:, inside]
+    trend = ((inside - np.average(inside, weights=mass)) * axis[inside] * mass).sum()
+    at_top = trend * axis[bins.missing] > 0
+    return np.append(inside, bins.missing) if at_top else np.append(bins.missing, inside)
+
+
+def correspondence_axis(masses: FloatArray, counts: FloatArray, sd: float) -> FloatArray:
+    """Each bin's place on the first axis of correspondence analysis of the bin-by-class table.
+
+    A rare bin is pulled to the middle by as many pseudo-rows as its noise is worth. With one class there is
+    no axis, and all bins stay where the schema has them.
+    """
+    share = counts / counts.sum()
+    table = counts[:, None] * masses + sd * share[:, None]
+    table = table / table.sum()
+    row, column = table.sum(axis=1), table.sum(axis=0)
+    expected = np.outer(row, column)
+    if len(counts) == 1:
+        return np.zeros(masses.shape[1])
+    _, _, right = np.linalg.svd((table - expected) / np.sqrt(expected), full_matrices=False)
+    axis = right[0] / np.sqrt(column)
+    # Fix the sign, which is arbitrary: the last class lies above.
+    lean = (table[-1] / column - row[-1]) @ (axis * column)
+    return np.asarray(axis if lean >= 0 else -axis)

@@ -1,0 +1,52 @@
+"""The curator: the only one who sees rows, and the only door to them.
+
+It charges the budget before it looks, adds the noise, and records what was spent. Formal guarantee: with
+a budget of total mu, everything it ever answers is together mu-GDP under its adjacency, also when later
+questions and their shares depend on earlier answers (see `Budget`), up to the distance of the noise
+sampler from the ideal, which `calibrate` has set aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from sfumato.private.accounting import Adjacency, Budget, Spend
+from sfumato.private.noise import Bits, noisy
+from sfumato.private.queries import Answer, IntArray, Query
+
+
+class Engine(Protocol):
+    """Whatever can add up a query over the private rows."""
+
+    def total(self, query: Query) -> IntArray: ...
+
+
+class Curator:
+    """Answers queries about one private table within one budget."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        budget: Budget,
+        adjacency: Adjacency,
+        bits: Bits,
+        announce: Callable[[Spend], None] = lambda spend: None,
+    ) -> None:
+        self._engine = engine
+        self._budget = budget
+        self._adjacency = adjacency
+        self._bits = bits
+        self._announce = announce
+
+    @property
+    def remaining(self) -> float:
+        """The squared mu that is left."""
+        return self._budget.remaining
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        """Charge `mu_squared`, say so, then answer with noise."""
+        spend = self._budget.charge(name, query.sensitivity(self._adjacency), mu_squared)
+        self._announce(spend)
+        sd = spend.sigma / query.weights
+        return Answer(noisy(self._engine.total(query), sd, self._bits), sd)

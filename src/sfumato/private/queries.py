@@ -1,0 +1,278 @@
+"""Questions that may be asked of the private rows, and how much one row can change their answers.
+
+A query is a sum over rows of a bounded vector. Its `total` is an exact sum of integers, so it does not
+depend on the order of rows, on batches or on workers; what a row adds to it is a function of that row
+alone, bit for bit. The noise on coordinate j of the total has standard deviation sigma / weights[j]: the
+weights turn one budget into different precisions for different coordinates. `sensitivity` bounds the
+L2 norm of weights * (total of one table - total of a neighbour).
+
+No query here reads a table: it is handed batches of bin numbers by the engine.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from sfumato.private.accounting import Adjacency
+
+LATENT_BITS = 12  # fractional bits of a latent coordinate
+MAP_BITS = 12  # fractional bits of a matrix that maps latent rows
+LATENT_LIMIT = (16 << LATENT_BITS) - 1  # |z| < 16, so products stay below 2^32
+MAP_LIMIT = (16 << MAP_BITS) - 1
+BATCH_CAP = 1 << 20  # rows in one exact float64 product: 2^20 * 2^32 < 2^53
+SHRINK = 1.0 - 2.0**-40  # outweighs the few roundings of clipping, so no clipped row exceeds its radius
+SLACK = 1.0 + 1e-12  # outweighs the roundings in computing weights and bounds
+
+IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+CodeArray: TypeAlias = np.ndarray[Any, np.dtype[np.int16] | np.dtype[np.int32]]
+FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows as bin numbers: `codes[c, i]` is row i's bin in column c, or -1; `labels[i]` its class."""
+
+    codes: CodeArray
+    labels: IntArray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+class Query(Protocol):
+    """A sum over rows of an integer vector of known reach."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def weights(self) -> FloatArray: ...
+
+    def total(self, batch: Batch) -> IntArray:
+        """The exact sum of the batch's contributions."""
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """The most that weights * total can move, in L2, between neighbouring tables."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A query's total with noise, and the noise's standard deviation at each coordinate."""
+
+    values: FloatArray
+    sd: FloatArray
+
+
+class Asker(Protocol):
+    """What a mechanism sees of the curator: what is left, and a way to ask."""
+
+    @property
+    def remaining(self) -> float:
+        """The squared mu that is left."""
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        """Charge `mu_squared`, then answer with noise."""
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """How many rows of each class fall into each bin, for every column at once.
+
+    Column c has weight sqrt(shares[c]), and the shares add up to one.
+
+    Sensitivity. A row adds 1 to at most one cell of each column, in its own class's block: the weighted
+    norm of its contribution is at most sqrt(sum of shares) = 1, which bounds add-remove. Changing a label
+    moves the row to other cells, and replacing a row takes one contribution away and adds another. Both
+    contributions have coordinates >= 0, so their difference has squared norm at most 1 + 1: sqrt(2).
+    """
+
+    sizes: tuple[int, ...]
+    classes: int
+    shares: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.shares) != len(self.sizes) or min(self.shares) <= 0 or sum(self.shares) > SLACK:
+            raise ValueError("shares must be positive, one for each column, and add up to one")
+
+    @property
+    def size(self) -> int:
+        return self.classes * sum(self.sizes)
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        return np.tile(np.repeat(np.sqrt(self.shares), self.sizes), self.classes)
+
+    def total(self, batch: Batch) -> IntArray:
+        cells = []
+        for codes, size in zip(batch.codes, self.sizes, strict=True):
+            # One extra cell per class swallows the code -1.
+            place = batch.labels * (size + 1) + codes + 1
+            counts = np.bincount(place, minlength=self.classes * (size + 1))
+            cells.append(counts.reshape(self.classes, size + 1)[:, 1:])
+        return np.concatenate(cells, axis=1).ravel()
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        return SLACK * (1.0 if adjacency is Adjacency.ADD_REMOVE else math.sqrt(2.0))
+
+    def unpack(self, flat: FloatArray) -> list[FloatArray]:
+        """One (classes, bins) array for each column."""
+        return np.split(flat.reshape(self.classes, -1), np.cumsum(self.sizes)[:-1], axis=1)
+
+
+@dataclass(frozen=True)
+class Latent:
+    """The map from a row's bins to its place in latent space, in integers.
+
+    `tables[k][c]` holds the latent coordinate of every bin of column c for class k, and a last entry 0
+    for the code -1. `maps[k]`, if given, is a matrix applied afterwards. `radii[k]` is the squared radius
+    to which rows of class k are clipped. Coordinates have LATENT_BITS fractional bits, matrices MAP_BITS,
+    squared radii twice LATENT_BITS.
+    """
+
+    tables: tuple[tuple[IntArray, ...], ...]
+    radii: tuple[int, ...]
+    maps: tuple[IntArray, ...] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        tables: list[list[FloatArray]],
+        radii: list[float],
+        maps: list[FloatArray] | None = None,
+    ) -> Latent:
+        """Quantise tables, radii and matrices given as real numbers."""
+        return cls(
+            tuple(
+                tuple(np.append(_quantise(t, LATENT_BITS, LATENT_LIMIT), 0) for t in row) for row in tables
+            ),
+            tuple(max(1, math.floor(r * r * 4.0**LATENT_BITS)) for r in radii),
+            None if maps is None else tuple(_quantise(m, MAP_BITS, MAP_LIMIT) for m in maps),
+        )
+
+    @property
+    def dim(self) -> int:
+        return len(self.tables[0])
+
+    @cached_property
+    def _float_tables(self) -> tuple[tuple[FloatArray, ...], ...]:
+        return tuple(tuple(t.astype(np.float64) for t in row) for row in self.tables)
+
+    def rows(self, batch: Batch, k: int) -> FloatArray:
+        """The latent rows of class k, one a column, clipped: whole numbers held as float64.
+
+        Every product below is a sum of at most 2^20 products of whole numbers below 2^16, hence exact in
+        whatever order it is evaluated; sqrt, divide and multiply are correctly rounded elementwise. So a
+        row's result does not depend on which other rows are in the batch.
+        """
+        codes = batch.codes[:, batch.labels == k]
+        z = np.empty(codes.shape)
+        for c, table in enumerate(self._float_tables[k]):
+            np.take(table, codes[c], out=z[c], mode="wrap")  # -1 wraps to the last entry, 0
+        if self.maps is not None:
+            mapped = np.trunc((self.maps[k].astype(np.float64) @ z) / 2.0**MAP_BITS)
+            z = np.clip(mapped, -LATENT_LIMIT, LATENT_LIMIT)
+        return _clip(z, self.radii[k])
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, sum and second moment of the latent rows of each class, jointly.
+
+    `shares` divides the squared sensitivity between the three and adds up to one. For class k with radius
+    r the weights are a = sqrt(shares[0]), b = sqrt(shares[1]) / r and c = sqrt(shares[2]) / r^2; of the
+    symmetric second moment only the upper triangle is asked, off the diagonal with weight sqrt(2) c, so
+    that the weighted norm of z z^T is c |z|^2.
+
+    Sensitivity. Rows have |z| <= r, so one row's contribution (a, b z, c z z^T) has squared norm at most
+    a^2 + b^2 r^2 + c^2 r^4 = 1 (add-remove). A row writes to its own class's block alone: a changed label,
+    or a replacement of another class, changes two blocks by at most 1 each, sqrt(2). A replacement z -> y
+    inside a class leaves the count; with t = z.y the change is
+        b^2 (|z|^2 + |y|^2 - 2 t) + c^2 (|z|^4 + |y|^4 - 2 t^2),
+    which for fixed t grows with |z| and |y|; at |z| = |y| = r and t = -x r^2 it is
+        2 shares[1] (1 + x) + 2 shares[2] (1 - x^2),
+    larger at x than at -x for x > 0, and largest at x = shares[1] / (2 shares[2]) or at x = 1.
+    """
+
+    latent: Latent
+    shares: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        if min(self.shares) <= 0 or sum(self.shares) > SLACK:
+            raise ValueError("shares must be positive and add up to one")
+
+    @property
+    def size(self) -> int:
+        d = self.latent.dim
+        return len(self.latent.radii) * (1 + d + d * (d + 1) // 2)
+
+    @cached_property
+    def _upper(self) -> tuple[IntArray, IntArray]:
+        rows, columns = np.triu_indices(self.latent.dim)
+        return rows, columns
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        rows, columns = self._upper
+        off_diagonal = np.where(rows == columns, 1.0, math.sqrt(2.0))
+        count, mean, second = (math.sqrt(share) for share in self.shares)
+        return np.concatenate(
+            [
+                np.concatenate(
+                    [
+                        [count],
+                        np.full(self.latent.dim, mean / math.sqrt(radius)),
+                        off_diagonal * second / radius,
+                    ]
+                )
+                for radius in self.latent.radii
+            ]
+        )
+
+    def total(self, batch: Batch) -> IntArray:
+        if len(batch) > BATCH_CAP:
+            raise ValueError(f"a batch holds at most {BATCH_CAP} rows")
+        blocks = []
+        for k in range(len(self.latent.radii)):
+            z = self.latent.rows(batch, k)
+            # Exact: whole numbers below 2^32, fewer than 2^21 of them. int64 from here on.
+            second = (z @ z.T)[self._upper]
+            blocks.append(np.concatenate([[float(z.shape[1])], z.sum(axis=1), second]))
+        return np.concatenate(blocks).astype(np.int64)
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        if adjacency is Adjacency.ADD_REMOVE:
+            return SLACK
+        if adjacency is Adjacency.LABEL:
+            return SLACK * math.sqrt(2.0)
+        _, mean, second = self.shares
+        x = min(1.0, mean / (2.0 * second))
+        within = 2.0 * mean * (1.0 + x) + 2.0 * second * (1.0 - x * x)
+        return SLACK * math.sqrt(max(2.0, within))
+
+    def unpack(self, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Counts (classes), sums (classes, d) and second moments (classes, d, d), in latent units."""
+        d = self.latent.dim
+        blocks = flat.reshape(len(self.latent.radii), -1)
+        second = np.empty((len(blocks), d, d))
+        rows, columns = self._upper
+        second[:, rows, columns] = second[:, columns, rows] = blocks[:, 1 + d :]
+        unit = 2.0**-LATENT_BITS
+        return blocks[:, 0], blocks[:, 1 : 1 + d] * unit, second * unit**2
+
+
+def _quantise(values: FloatArray, bits: int, limit: int) -> IntArray:
+    return np.clip(np.rint(values * 2.0**bits), -limit, limit).astype(np.int64)
+
+
+def _clip(z: FloatArray, radius: int) -> FloatArray:
+    """Scale the columns of z whose squared norm exceeds `radius` down to it, truncating towards zero."""
+    norms = np.einsum("ij,ij->j", z, z)  # whole numbers below 2^53: exact
+    far = norms > radius
+    if far.any():
+        z[:, far] = np.trunc(z[:, far] * (np.sqrt(radius / norms[far]) * SHRINK))
+    return z

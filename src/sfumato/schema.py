@@ -1,0 +1,288 @@
+"""What is publicly known about a table: its columns, their ranges, their categories, the label.
+
+A schema is the only thing a fit may know beforehand. Whatever it says must be public knowledge (a
+questionnaire, a code book, a law of nature), because nothing in it is protected. A draft made from the
+private table lists what it took from there under `unconfirmed`, and `fit` refuses it until that list is
+empty.
+
+>>> schema = Schema.parse('''
+... label: ill
+... columns:
+...   age: {type: number, min: 0, max: 120, step: 1}
+...   ill: {type: category, values: [yes_, no_]}
+... ''')
+>>> schema.features
+('age',)
+>>> schema.columns["age"].integral
+True
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from sfumato.errors import OutputError, SchemaError
+from sfumato.text import canonical
+
+DEFAULT_BINS = 256
+MAX_BINS = 1 << 16
+
+CategoryValue: TypeAlias = str | int | float
+
+
+class _Column(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    missing: bool = False
+
+
+class Number(_Column):
+    """A number between two public bounds; values outside are clamped."""
+
+    type: Literal["number"] = "number"
+    min: float
+    max: float
+    step: float | None = Field(default=None, gt=0)
+    bins: int | None = Field(default=None, ge=1, le=MAX_BINS)
+    scale: Literal["linear", "log"] = "linear"
+    atoms: tuple[float, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Number:
+        if not self.min < self.max:
+            raise ValueError(f"min ({self.min:g}) must be below max ({self.max:g})")
+        if self.step is not None and self.step > self.max - self.min:
+            raise ValueError(f"step ({self.step:g}) is wider than the range from min to max")
+        if self.step is not None and (self.max - self.min) / self.step > 2**50:
+            raise ValueError(f"step ({self.step:g}) is too fine for the range from min to max")
+        if len(set(self.atoms)) < len(self.atoms):
+            raise ValueError("atoms has a value twice")
+        for atom in self.atoms:
+            if not self.min <= atom <= self.max:
+                raise ValueError(f"atom {atom:g} is outside min and max")
+            if self.step is not None and not _on_grid(atom, self.min, self.step):
+                raise ValueError(f"atom {atom:g} is not min plus a whole number of steps")
+        return self
+
+    @property
+    def integral(self) -> bool:
+        """Whether every value the column can take is a whole number."""
+        return self.step is not None and self.step.is_integer() and self.min.is_integer()
+
+    @property
+    def decimals(self) -> int | None:
+        """Digits after the point that a stepped value needs; None without a step."""
+        if self.step is None:
+            return None
+        return max(
+            0, *(-int(Decimal(repr(x)).normalize().as_tuple().exponent) for x in (self.step, self.min))
+        )
+
+
+class Date(_Column):
+    """A calendar date between two public bounds."""
+
+    type: Literal["date"] = "date"
+    min: datetime.date
+    max: datetime.date
+    bins: int | None = Field(default=None, ge=1, le=MAX_BINS)
+
+    @model_validator(mode="after")
+    def _check(self) -> Date:
+        if not self.min < self.max:
+            raise ValueError(f"min ({self.min}) must be before max ({self.max})")
+        return self
+
+
+class Category(_Column):
+    """One of a public list of values, compared as text (1.0 as 1)."""
+
+    type: Literal["category"] = "category"
+    values: tuple[CategoryValue, ...] = Field(min_length=1, max_length=MAX_BINS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_booleans(cls, data: Any) -> Any:
+        values = data.get("values", ()) if isinstance(data, dict) else ()
+        if isinstance(values, (list, tuple)):
+            if any(isinstance(value, bool) for value in values):
+                raise ValueError(
+                    "YAML reads an unquoted yes, no, true or false as a boolean; quote it in values"
+                )
+            if any(isinstance(value, (datetime.date, type(None))) for value in values):
+                raise ValueError("YAML reads an unquoted date or null as such; quote it in values")
+        return data
+
+    @model_validator(mode="after")
+    def _check(self) -> Category:
+        seen: set[str] = set()
+        for text in self.texts:
+            if text in seen:
+                raise ValueError(f"value {text!r} is listed twice")
+            seen.add(text)
+        return self
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The values as cells are compared with them."""
+        return tuple(canonical(str(value)) for value in self.values)
+
+
+Column: TypeAlias = Annotated[Number | Date | Category, Field(discriminator="type")]
+
+
+class Schema(BaseModel):
+    """The public description of a table. Build it with `load`, `parse` or from a dictionary."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    label: str | None = None
+    columns: dict[str, Column] = Field(min_length=1)
+    unconfirmed: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Schema:
+        if self.label is None:
+            return self
+        if self.label not in self.columns:
+            raise ValueError(f"label {self.label!r} is not among the columns")
+        if not self.features:
+            raise ValueError("the label is the only column; add the columns to be modelled")
+        column = self.columns[self.label]
+        if column.missing:
+            raise ValueError(f"columns.{self.label}: rows without a label do not count; take missing away")
+        if isinstance(column, Number) and column.bins is None:
+            raise ValueError(f"columns.{self.label}: a number used as label needs bins")
+        if isinstance(column, Date):
+            raise ValueError(f"columns.{self.label}: a date cannot be the label")
+        return self
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The modelled columns, in the schema's order, without the label."""
+        return tuple(name for name in self.columns if name != self.label)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a YAML or JSON file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise SchemaError(f"cannot read the schema {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise SchemaError(f"cannot read the schema {path}: it is not UTF-8 text") from error
+        try:
+            return cls.parse(text)
+        except SchemaError as error:
+            raise SchemaError(f"{path}: {error}") from error
+
+    @classmethod
+    def parse(cls, text: str) -> Schema:
+        """Read a schema from YAML or JSON text."""
+        try:
+            data = yaml.load(text, Loader=_UniqueKeys)
+        except yaml.YAMLError as error:
+            raise SchemaError(f"not valid YAML or JSON: {_one_line(str(error))}") from error
+        return cls.of(data)
+
+    @classmethod
+    def of(cls, data: Any) -> Schema:
+        """Check plain data (dictionaries and lists) and make a schema of it."""
+        if isinstance(data, Schema):
+            return data
+        if not isinstance(data, dict):
+            raise SchemaError("a schema is a mapping with `columns:`, and optionally `label:`")
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise SchemaError(_first_problem(error)) from error
+
+    def dump(self) -> dict[str, Any]:
+        """The schema as plain JSON data, without defaults."""
+        return self.model_dump(mode="json", exclude_defaults=True) | {
+            "columns": {
+                name: {"type": column.type} | column.model_dump(mode="json", exclude_defaults=True)
+                for name, column in self.columns.items()
+            }
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as YAML, or as JSON where the name ends in .json."""
+        text = json.dumps(self.dump(), indent=2) if str(path).endswith(".json") else self.to_yaml()
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise OutputError(f"cannot write {path}: {error.strerror}") from error
+
+    def to_yaml(self) -> str:
+        """The schema as YAML text, one line a column."""
+        data = self.dump()
+        lines = [f"label: {_flow(data['label'])}"] if self.label is not None else []
+        lines += [
+            "columns:",
+            *(f"  {_flow(name)}: {_flow(column)}" for name, column in data["columns"].items()),
+        ]
+        if self.unconfirmed:
+            lines += ["unconfirmed:", *(f"  - {_flow(item)}" for item in self.unconfirmed)]
+        return "\n".join(lines) + "\n"
+
+    def require_confirmed(self) -> None:
+        """Refuse a draft: what it took from private rows must first be declared public."""
+        if self.unconfirmed:
+            raise SchemaError(
+                f"the schema is a draft: check {self.unconfirmed[0]}"
+                + (f" and {len(self.unconfirmed) - 1} more" if len(self.unconfirmed) > 1 else "")
+                + " against public knowledge, then empty `unconfirmed`"
+            )
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """A loader that refuses a key given twice, which plain YAML would silently drop."""
+
+
+def _unique_mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
+    loader.flatten_mapping(node)
+    pairs = loader.construct_pairs(node, deep=True)
+    keys = [str(key) for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise yaml.YAMLError(f"{key!r} is given twice")
+    return dict(pairs)
+
+
+_UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+
+
+def _on_grid(value: float, origin: float, step: float) -> bool:
+    steps = (value - origin) / step
+    return math.isclose(steps, round(steps), rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _flow(value: Any) -> str:
+    text = yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False, allow_unicode=True)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False)[0]
+    kinds = ("number", "category", "date")
+    where = ".".join(str(part) for part in problem["loc"] if part not in kinds)
+    what = _one_line(problem["msg"].removeprefix("Value error, "))
+    if problem["type"] == "extra_forbidden":
+        what = "is not something a schema can say here"
+    elif problem["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        what = "type must be number, category or date"
+    return f"{where}: {what}" if where else what

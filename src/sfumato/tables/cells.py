@@ -1,0 +1,258 @@
+"""The cells of one column as numbers, texts or days.
+
+Each function is a fixed map from a cell to its reading, applied to the distinct cells and then spread.
+A stored value reads as its text would: `numbers(cells)` equals `numbers(texts(cells))` bit for bit, and
+so does `days`. Nothing but comparisons and correctly rounded conversions touches a number.
+"""
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.errors import TableError
+from sfumato.tables import moments
+from sfumato.tables.moments import Moment
+from sfumato.text import WHITESPACE, canonical
+
+TEXT = pa.large_string()
+PLAIN_DECIMAL_LIMIT = 1000  # a Decimal of a larger exponent is written in scientific notation
+
+_RESPELLED = r"^(?:-?[0-9]+\.0*|-0|True|TRUE|False|FALSE)$"  # every text that `canonical` may change
+
+_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+_INFINITY = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE | re.ASCII)
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+_TICKS_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": moments.NANOS_PER_DAY}
+
+
+def texts(cells: pa.Array) -> pa.LargeStringArray:
+    """The canonical text of each cell; "" where it is null, NaN or undecodable.
+
+    >>> texts(pa.array([1.0, 0.1, None])).to_pylist()
+    ['1', '0.1', '']
+    """
+    values, places = _distinct(_plain(cells))
+    return pa.concat_arrays([_texts_of(values), pa.array([""], TEXT)]).take(pa.array(places))
+
+
+def numbers(cells: pa.Array) -> NDArray[np.float64]:
+    """Each cell as a float64: NaN where it is null or no number; infinities stay.
+
+    Booleans are 1 and 0, dates are no numbers, and zero has no sign.
+
+    >>> numbers(pa.array([" 1e3 ", "true", "-inf", "12 years", None])).tolist()
+    [1000.0, 1.0, -inf, nan, nan]
+    """
+    cells = _plain(cells)
+    if _is_numeric(cells.type):
+        return _numbers_of(cells)
+    values, places = _distinct(cells)
+    return np.append(_numbers_of(values), np.nan)[places]
+
+
+def days(cells: pa.Array) -> NDArray[np.float64]:
+    """Each cell as days since 1970-01-01 in UTC: NaN where it is null or no date.
+
+    >>> days(pa.array(["1970-01-02", "1970-01-01T12:00+06:00", "2021-02-30", "7"])).tolist()
+    [1.0, 0.25, nan, nan]
+    """
+    cells = _plain(cells)
+    if _is_numeric(cells.type):
+        return np.full(len(cells), np.nan)
+    values, places = _distinct(cells)
+    return np.append(_days_of(values), np.nan)[places]
+
+
+def check_type(kind: pa.DataType, what: str) -> None:
+    """Refuse cells whose declared type has no reading as a number, a text or a date."""
+    if not _is_readable(kind):
+        raise TableError(f"{what} has type {kind}; only numbers, texts, truth values and dates can be read")
+
+
+def _is_readable(kind: pa.DataType) -> bool:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _is_readable(kind.storage_type)
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return _is_readable(kind.value_type)
+    return (
+        _is_numeric(kind)
+        or is_textual(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_null(kind)
+    )
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def is_textual(kind: pa.DataType) -> bool:
+    """Whether cells of this type are strings or bytes."""
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    return bool(text or binary or pa.types.is_fixed_size_binary(kind))
+
+
+def _plain(cells: pa.Array) -> pa.Array:
+    """The same cells without wrappers and without types that Arrow's kernels do not take."""
+    check_type(cells.type, "the column")
+    kind = cells.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(cells.storage)
+    if pa.types.is_run_end_encoded(kind):
+        return _plain(pc.run_end_decode(cells))
+    if pa.types.is_null(kind):
+        return pa.nulls(len(cells), TEXT)
+    if pa.types.is_float16(kind):
+        return cells.cast(pa.float64())
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:
+        return cells.cast(pa.decimal128(kind.precision, kind.scale))
+    return cells
+
+
+def _distinct(cells: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The distinct values of the cells, and the place of each cell among them: past the end for a null."""
+    if not pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_encode()
+    elif len(cells.dictionary) > len(cells):
+        return _distinct(_plain(cells.dictionary.take(cells.indices)))
+    values = _plain(cells.dictionary)
+    places = cells.indices.cast(pa.int64(), safe=False).fill_null(len(values)).to_numpy()
+    if pa.types.is_dictionary(values.type):
+        values, inner = _distinct(values)
+        places = np.append(inner, len(values))[places]
+    return values, places
+
+
+def _numbers_of(values: pa.Array) -> NDArray[np.float64]:
+    kind = values.type
+    if pa.types.is_temporal(kind):
+        return np.full(len(values), np.nan)
+    if pa.types.is_decimal(kind):
+        return _parse_numbers(values.cast(TEXT).fill_null(""))
+    if not _is_numeric(kind):
+        return _parse_numbers(_texts_of(values))
+    # Adding zero takes the sign off -0.0.
+    found: NDArray[np.float64] = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) + 0.0
+    found[np.isnan(found)] = np.nan
+    return found
+
+
+def _parse_numbers(written: pa.LargeStringArray) -> NDArray[np.float64]:
+    is_number = pc.match_substring_regex(written, _NUMBER)
+    digits = written.filter(is_number)
+    try:
+        parsed = digits.cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:  # both parsers round correctly, so which one reads a cell makes no difference
+        parsed = np.array([float(text) for text in digits.to_pylist()])
+    found = np.empty(len(written))
+    chosen = is_number.to_numpy(zero_copy_only=False)
+    found[chosen] = parsed + 0.0
+    found[~chosen] = [_word(text) for text in written.filter(pc.invert(is_number)).to_pylist()]
+    return found
+
+
+def _word(text: str) -> float:
+    infinity = _INFINITY.fullmatch(text)
+    if infinity:
+        return -np.inf if infinity[1] == "-" else np.inf
+    return _TRUTH.get(text, np.nan)
+
+
+def _texts_of(values: pa.Array) -> pa.LargeStringArray:
+    kind = values.type
+    if is_textual(kind):
+        return _respelled(_decoded(values))
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return values.cast(TEXT).fill_null("")
+    written: Iterable[str | None]
+    if pa.types.is_floating(kind):
+        written = map(float_text, _numbers_of(values).tolist())
+    elif pa.types.is_decimal(kind):
+        written = (decimal_text(value) for value in values.to_pylist())
+    else:
+        written = (None if when is None else moments.to_text(when) for when in _moments_of(values))
+    return pa.array(written, TEXT).fill_null("")
+
+
+def _decoded(values: pa.Array) -> pa.LargeStringArray:
+    """Stored strings may be invalid UTF-8 too: nothing checks them when a file is read."""
+    stored = values.cast(pa.large_binary())
+    try:
+        return stored.cast(TEXT)
+    except pa.ArrowInvalid:
+        return pa.array([None if cell is None else bytes_text(cell) for cell in stored.to_pylist()], TEXT)
+
+
+def _respelled(written: pa.LargeStringArray) -> pa.LargeStringArray:
+    """`canonical` of every text; only the few that it may respell are taken out of Arrow."""
+    trimmed = pc.utf8_trim(written.fill_null(""), characters=WHITESPACE)
+    suspects = pc.match_substring_regex(trimmed, _RESPELLED)
+    if not pc.any(suspects).as_py():
+        return trimmed
+    respelled = pa.array([canonical(text) for text in trimmed.filter(suspects).to_pylist()], TEXT)
+    return pc.replace_with_mask(trimmed, suspects, respelled)
+
+
+def float_text(value: float) -> str | None:
+    """Shortest text that reads back as the same float, without a point where the value is integral.
+
+    >>> float_text(1e20), float_text(0.1), float_text(float("-inf"))
+    ('100000000000000000000', '0.1', '-inf')
+    """
+    if value.is_integer():
+        return str(int(value))
+    return None if value != value else repr(value)
+
+
+def decimal_text(value: Decimal | None) -> str | None:
+    """Plain digits, unless the exponent would make them absurdly many."""
+    if value is None or value.is_nan():
+        return None
+    if value.is_infinite():
+        return "-inf" if value < 0 else "inf"
+    plain = abs(value.adjusted()) <= PLAIN_DECIMAL_LIMIT
+    return canonical(format(value, "f") if plain else str(value))
+
+
+def bytes_text(value: bytes) -> str | None:
+    """UTF-8 text, or None."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _days_of(values: pa.Array) -> NDArray[np.float64]:
+    kind = values.type
+    if pa.types.is_temporal(kind):
+        return moments.days_of_ticks(*_ticks(values))
+    if not is_textual(kind):
+        return np.full(len(values), np.nan)
+    found = (moments.parse(text) for text in _texts_of(values).to_pylist())
+    return np.array([np.nan if when is None else moments.to_days(when) for when in found])
+
+
+def _moments_of(values: pa.Array) -> list[Moment | None]:
+    ticks, per_day = _ticks(values)
+    scale = moments.NANOS_PER_DAY // per_day
+    return [
+        None if tick is None else moments.moment(tick // per_day, tick % per_day * scale)
+        for tick in ticks.to_pylist()
+    ]
+
+
+def _ticks(values: pa.Array) -> tuple[pa.Int64Array, int]:
+    """Stored dates as integers since 1970-01-01, and how many of them make a day."""
+    kind = values.type
+    if pa.types.is_date32(kind):
+        return values.cast(pa.int32()).cast(pa.int64()), 1
+    return values.cast(pa.int64()), _TICKS_PER_DAY["ms" if pa.types.is_date64(kind) else kind.unit]

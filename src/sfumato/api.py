@@ -16,6 +16,7 @@ from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.source import Source
 from sfumato.release import Guarantee, Release
+from sfumato.release_file import read
 from sfumato.schema import Schema
 from sfumato.tables import open_table
 
@@ -93,8 +94,6 @@ def fit(
 
 def load(path: str | Path) -> Release:
     """Read a release file."""
-    from sfumato.release_file import read
-
     return read(path)
 
 

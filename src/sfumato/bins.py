@@ -27,6 +27,7 @@ from sfumato.schema import DEFAULT_BINS, Category, Column, Date, Number, Schema
 
 NOWHERE = -1  # the code of a cell that has no bin
 LOG_STEPS = 10_000  # a log scale without a step is linear below this fraction of the range
+EDGE = 1e-3  # a value on the rim of a bin is placed this far inside, where its density is finite
 EPOCH = datetime.date(1970, 1, 1)
 
 IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -71,9 +72,7 @@ class OrderedBins:
     @cached_property
     def counts(self) -> FloatArray:
         """How many grid values each bin holds (1 for a bin without a grid)."""
-        grid = (
-            np.ones(len(self.low)) if self.step is None else np.rint((self.high - self.low) / self.step) + 1
-        )
+        grid = np.ones(len(self.low)) if self.step is None else np.rint((self.high - self.low) / self.step) + 1
         return np.append(grid, 1.0) if self.column.missing else grid
 
     def code(self, values: FloatArray) -> IntArray:
@@ -90,13 +89,11 @@ class OrderedBins:
         low, high = self.low[inside], self.high[inside]
         width = np.where(high > low, high - low, 1.0)
         placed = self.continuous[codes] & (codes >= 0)
-        return np.where(placed, np.clip((np.nan_to_num(values) - low) / width, 0.0, 1.0), 0.5)
+        return np.where(placed, np.clip((np.nan_to_num(values) - low) / width, EDGE, 1.0 - EDGE), 0.5)
 
     def log_width(self, codes: IntArray) -> FloatArray:
         """Log of what divides a bin's mass: its width, or the number of values on its grid."""
-        widths = np.where(
-            self.continuous, np.append(self.high - self.low, [1.0] * self.column.missing), self.counts
-        )
+        widths = np.where(self.continuous, np.append(self.high - self.low, [1.0] * self.column.missing), self.counts)
         return np.where(codes >= 0, np.log(widths)[codes], 0.0)
 
     def decode(self, codes: IntArray, position: FloatArray) -> pd.Series[Any]:
@@ -196,9 +193,7 @@ class Layout:
             return list(self.label_bins.column.values)
         if self.label_bins is None:
             return []
-        return [
-            f"{low:g}..{high:g}" for low, high in zip(self.label_bins.low, self.label_bins.high, strict=True)
-        ]
+        return [f"{low:g}..{high:g}" for low, high in zip(self.label_bins.low, self.label_bins.high, strict=True)]
 
 
 def days(date: datetime.date) -> float:

@@ -1,4 +1,319 @@
-"""placeholder"""
+"""The command line. Heavy imports stay inside the verbs, so that --help is instant."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato import __version__
+from sfumato.errors import ArgumentError, OutputError, SfumatoError
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.plan import Plan
+    from sfumato.private.accounting import Spend
+    from sfumato.release import Release
+
+app = typer.Typer(
+    name="sfumato",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Turn a private table into a differentially private model of it, and synthetic rows.\n\n"
+    "Start with `sfumato demo`. For a table of your own: draft a schema with `sfumato schema`, replace what it "
+    "read off the rows by public knowledge, look at `sfumato plan`, then `sfumato fit` and `sfumato sample`.",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
+Adjacency = Annotated[
+    str,
+    typer.Option(help="What a neighbouring table is: add-remove, replace-one (row count public) or label."),
+]
+Rows = Annotated[
+    int | None,
+    typer.Option(help="A public guess at the number of rows. It divides the budget better; never the true count."),
+]
+Delta = Annotated[float, typer.Option(help="Chance that the epsilon bound fails; far below 1 / number of rows.")]
 
 
-def main() -> None: ...
+@app.command()
+def schema(
+    data: Annotated[Path, typer.Argument(help="The private table: Parquet or CSV.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the draft (YAML, or JSON by name).")],
+    label: Annotated[str | None, typer.Option(help="The column to predict, if there is one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Draft a schema by looking at a table. The draft is private until you confirm it.
+
+    Every bound and category in it was read off private rows and is listed under `unconfirmed`. Replace each by
+    public knowledge, then empty that list: `fit` refuses the draft until you have.
+    """
+    from sfumato.draft import draft_schema
+
+    with _working("reading the table"):
+        draft, left_out = draft_schema(data, label)
+    draft.save(output)
+    if as_json:
+        _print_json({"schema": draft.dump(), "left_out": left_out, "output": str(output)})
+        return
+    print(f"wrote {output}: {len(draft.columns)} columns, {len(draft.unconfirmed)} facts read off the rows")
+    for name in left_out:
+        print(f"left out {name}: neither a number, nor a date, nor one of a few categories")
+    print("PRIVATE DRAFT: check each fact under `unconfirmed` against public knowledge, then empty that list")
+
+
+@app.command()
+def plan(
+    schema: Annotated[Path, typer.Argument(help="The schema: YAML or JSON.")],
+    epsilon: Annotated[str, typer.Option(help="One epsilon, or several to compare: 0.5,1,2")],
+    delta: Delta,
+    rows: Rows = None,
+    adjacency: Adjacency = "add-remove",
+    as_json: Json = False,
+) -> None:
+    """Show what a fit would ask and how much it would lose. Touches no data."""
+    from sfumato.api import plan as make
+
+    plans = [make(schema, epsilon=value, delta=delta, adjacency=adjacency, rows=rows) for value in _epsilons(epsilon)]
+    if as_json:
+        _print_json([_plan_data(each) for each in plans])
+    else:
+        _print_plans(plans)
+
+
+@app.command()
+def fit(
+    data: Annotated[Path, typer.Argument(help="The private table: Parquet or CSV.")],
+    schema: Annotated[Path, typer.Option(help="What is publicly known about it: YAML or JSON.")],
+    epsilon: Annotated[float, typer.Option(help="How much the release may tell about one row; 1 is customary.")],
+    delta: Delta,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the release, NAME.sfumato.")],
+    mechanism: Annotated[str, typer.Option(help="How the model is made: mixture.")] = "mixture",
+    encoding: Annotated[str, typer.Option(help="How columns become numbers: scores.")] = "scores",
+    adjacency: Adjacency = "add-remove",
+    rows: Rows = None,
+    insecure_seed: Annotated[
+        int | None, typer.Option(help="Repeatable noise, for tests: the release then has NO guarantee.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Release a private table. Each call spends anew."""
+    from sfumato.api import fit as run
+    from sfumato.api import plan as make
+
+    total = make(schema, epsilon=epsilon, delta=delta, adjacency=adjacency, rows=rows).mu
+
+    def announce(spend: Spend) -> None:
+        share = (spend.mu / total) ** 2
+        _say(f"asking for {spend.name}: {share:.0%} of the budget (mu {spend.mu:.4f} of {total:.4f})")
+
+    _check_writable(output)
+    with _working("fitting"):
+        release = run(
+            data,
+            schema,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            adjacency=adjacency,
+            encoding=encoding,
+            rows=rows,
+            insecure_seed=insecure_seed,
+            on_spend=announce,
+        )
+        release.save(output)
+    if as_json:
+        _print_json({"output": str(output)} | _release_data(release))
+    else:
+        print(f"wrote {output}\n{release.guarantee}")
+
+
+@app.command()
+def sample(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    n: Annotated[int, typer.Option("-n", "--rows", help="How many synthetic rows.", min=0)],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write them: .csv or .parquet.")],
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.", min=0)] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw synthetic rows. Costs no privacy, however many."""
+    from sfumato.api import load
+    from sfumato.rows_file import write_rows
+
+    made = load(release)
+    with _working("sampling", total=n) as advance:
+        write_rows(made.sample_batches(n, seed=seed), output, advance)
+    if as_json:
+        _print_json({"output": str(output), "rows": n, "columns": list(made.schema.columns)})
+    else:
+        print(f"wrote {output}: {n} synthetic rows of {len(made.schema.columns)} columns")
+
+
+@app.command()
+def inspect(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    as_json: Json = False,
+) -> None:
+    """Say what a release holds and what it promises."""
+    from sfumato.api import load
+
+    made = load(release)
+    if as_json:
+        _print_json(_release_data(made))
+    else:
+        _print_release(made)
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Where to write the demo's files.")] = Path("sfumato-demo"),
+    as_json: Json = False,
+) -> None:
+    """Release a real table (UCI Adult, shipped with sfumato) and see what it is good for."""
+    from sfumato.demo import run_demo
+
+    with _working("running the demo"):
+        result = run_demo(folder, _say)
+    if as_json:
+        _print_json(result.data())
+    else:
+        print(result.table())
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
+) -> None:
+    if version:
+        print(f"sfumato {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line: one line and exit code 2 for whatever sfumato refuses to do."""
+    try:
+        app()
+    except SfumatoError as error:
+        _say(f"error: {error}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        _say("interrupted: nothing was written")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _print_json(data: Any) -> None:
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def _working(what: str, total: int | None = None) -> Iterator[Any]:
+    """A progress display on a terminal's stderr; nothing where nobody is looking."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.advance(task, done)
+
+
+def _epsilons(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ArgumentError(f"epsilon must be a number, or several with commas between, not {text!r}") from None
+
+
+def _check_writable(output: Path) -> None:
+    """Refuse before any budget is spent, not after."""
+    if output.is_dir():
+        raise OutputError(f"cannot write {output}: it is a folder")
+    if not output.absolute().parent.is_dir():
+        raise OutputError(f"cannot write {output}: the folder {output.absolute().parent} does not exist")
+
+
+def _plan_data(made: Plan) -> dict[str, Any]:
+    return {
+        "epsilon": made.epsilon,
+        "delta": made.delta,
+        "mu": made.mu,
+        "adjacency": str(made.adjacency),
+        "rows": made.rows,
+        "classes": made.classes,
+        "columns": made.columns,
+        "cells": made.cells,
+        "rounds": [vars(each) for each in made.rounds],
+        "cell_sd": made.cell_sd,
+        "expected_kl": made.expected_kl | {"total": sum(made.expected_kl.values())},
+    }
+
+
+def _print_plans(plans: list[Plan]) -> None:
+    first = plans[0]
+    print(f"{first.columns} columns in {first.cells} cells, {first.classes} classes, a guess of {first.rows} rows")
+    print(f"adjacency {first.adjacency}, delta {first.delta:g}\n")
+    rows: list[tuple[str, list[str]]] = [
+        ("epsilon", [f"{p.epsilon:g}" for p in plans]),
+        ("mu (Gaussian DP)", [f"{p.mu:.5f}" for p in plans]),
+    ]
+    for i, each in enumerate(first.rounds):
+        rows.append((f"share of {each.name}", [f"{p.rounds[i].share:.0%}" for p in plans]))
+    rows.append(("noise on a histogram cell (rows)", [f"{p.cell_sd:.1f}" for p in plans]))
+    rows += [(f"expected KL, {part}", [f"{p.expected_kl[part]:.2g}" for p in plans]) for part in first.expected_kl]
+    rows.append(("expected KL, total", [f"{sum(p.expected_kl.values()):.2g}" for p in plans]))
+    for name, cells in rows:
+        print(f"{name:<34}" + "".join(f"{cell:>12}" for cell in cells))
+    for each in first.rounds:
+        print(f"\n{each.name}: {each.purpose}", end="")
+    print("\n\nKL is the loss in nats a row against the same model without noise. No data was touched.")
+
+
+def _release_data(made: Release) -> dict[str, Any]:
+    from sfumato.release_file import guarantee_data
+
+    return {
+        "mechanism": made.mechanism,
+        "encoding": made.encoding,
+        "guarantee": guarantee_data(made.guarantee),
+        "schema": made.schema.dump(),
+        "classes": dict(zip(map(str, made.layout.class_names()), made.mixture.weights.tolist(), strict=False)),
+    }
+
+
+def _print_release(made: Release) -> None:
+    promise = made.guarantee
+    print(f"A {made.mechanism} release ({made.encoding} encoding) of {len(made.schema.columns)} columns.\n")
+    print(f"Guarantee  {promise}")
+    if promise.secure:
+        print(
+            f"           Whoever reads this file learns almost the same whether or not any one {promise.unit} was in\n"
+            "           the table: no conclusion about it gets more than "
+            f"exp({promise.epsilon:g}) times likelier,\n"
+            f"           except with probability {promise.delta:.3g}. It covers this release only."
+        )
+    print("\nWhat was asked of the rows, with noise:")
+    for spend in promise.spends:
+        print(f"  {spend.name:<16} mu {spend.mu:.4f}")
+    if made.schema.label is not None:
+        print(f"\nClasses of {made.schema.label}:")
+        for name, weight in zip(made.layout.class_names(), made.mixture.weights, strict=True):
+            print(f"  {name!s:<16} {weight:6.1%}")
+    print("\nColumns:")
+    for name, column in made.schema.columns.items():
+        print(f"  {name:<16} {column.type}")

@@ -91,7 +91,8 @@ class Release:
         """The probability of each class for each row of a table; one column a class, in schema order."""
         if self.schema.label is None:
             raise ArgumentError("this release has no label, so there is nothing to predict")
-        joint = np.concatenate([part for part, _ in self._log_joint(table, with_label=False)])
+        parts = [part for part, _ in self._log_joint(table, with_label=False)]
+        joint = np.concatenate(parts) if parts else np.zeros((0, self.layout.classes))
         posterior = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
         return pd.DataFrame(posterior, columns=self.layout.class_names())
 

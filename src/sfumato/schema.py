@@ -83,9 +83,7 @@ class Number(_Column):
         """Digits after the point that a stepped value needs; None without a step."""
         if self.step is None:
             return None
-        return max(
-            0, *(-int(Decimal(repr(x)).normalize().as_tuple().exponent) for x in (self.step, self.min))
-        )
+        return max(0, *(-int(Decimal(repr(x)).normalize().as_tuple().exponent) for x in (self.step, self.min)))
 
 
 class Date(_Column):
@@ -115,9 +113,7 @@ class Category(_Column):
         values = data.get("values", ()) if isinstance(data, dict) else ()
         if isinstance(values, (list, tuple)):
             if any(isinstance(value, bool) for value in values):
-                raise ValueError(
-                    "YAML reads an unquoted yes, no, true or false as a boolean; quote it in values"
-                )
+                raise ValueError("YAML reads an unquoted yes, no, true or false as a boolean; quote it in values")
             if any(isinstance(value, (datetime.date, type(None))) for value in values):
                 raise ValueError("YAML reads an unquoted date or null as such; quote it in values")
         return data
@@ -208,12 +204,11 @@ class Schema(BaseModel):
 
     def dump(self) -> dict[str, Any]:
         """The schema as plain JSON data, without defaults."""
-        return self.model_dump(mode="json", exclude_defaults=True) | {
-            "columns": {
-                name: {"type": column.type} | column.model_dump(mode="json", exclude_defaults=True)
-                for name, column in self.columns.items()
-            }
+        columns = {
+            name: {"type": column.type} | _tidy(column.model_dump(mode="json", exclude_defaults=True))
+            for name, column in self.columns.items()
         }
+        return self.model_dump(mode="json", exclude_defaults=True) | {"columns": columns}
 
     def save(self, path: str | Path) -> None:
         """Write the schema as YAML, or as JSON where the name ends in .json."""
@@ -265,6 +260,15 @@ _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _uni
 def _on_grid(value: float, origin: float, step: float) -> bool:
     steps = (value - origin) / step
     return math.isclose(steps, round(steps), rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _tidy(value: Any) -> Any:
+    """Whole numbers without a point, wherever they stand."""
+    if isinstance(value, dict):
+        return {key: _tidy(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_tidy(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 def _flow(value: Any) -> str:

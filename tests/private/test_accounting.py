@@ -47,9 +47,7 @@ def test_known_values(delta: float, mu: float) -> None:
 def test_agrees_with_dp_accounting(epsilon: float, delta: float) -> None:
     mu = mu_of(epsilon, delta)
     assert 1 / mu == pytest.approx(gaussian_mechanism.get_sigma_gaussian(epsilon, delta), rel=1e-6)
-    assert epsilon_of(mu, delta) == pytest.approx(
-        gaussian_mechanism.get_epsilon_gaussian(1 / mu, delta), rel=1e-6
-    )
+    assert epsilon_of(mu, delta) == pytest.approx(gaussian_mechanism.get_epsilon_gaussian(1 / mu, delta), rel=1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), GRID + EXTREMES)
@@ -152,9 +150,7 @@ def exact_cost(spends: tuple[Spend, ...]) -> Fraction:
     st.lists(st.tuples(st.floats(1e-6, 1e6), st.floats(1e-9, 1.0)), max_size=12),
 )
 @settings(deadline=None)
-def test_adaptive_charges_never_cost_more_than_the_total(
-    total: float, shares: list[tuple[float, float]]
-) -> None:
+def test_adaptive_charges_never_cost_more_than_the_total(total: float, shares: list[tuple[float, float]]) -> None:
     budget = Budget(total)
     for sensitivity, share in shares:
         if budget.remaining * share > 0:

@@ -22,9 +22,7 @@ NEARLY_CANONICAL = st.from_regex(r"\s?-?0?\d{0,3}\.?0{0,3}5?\s?", fullmatch=True
 WORDS = st.sampled_from(
     ["true", "True", "TRUE", "tRUE", "false", "False", "-0", "-0.0", "inf", "-Infinity", "nan", "", " "]
 )
-DATES = st.sampled_from(
-    ["2020-01-01", "2021-02-30", "1969-12-31T23:59:59.5Z", "0001-01-01 00:00+01:00", "20200101"]
-)
+DATES = st.sampled_from(["2020-01-01", "2021-02-30", "1969-12-31T23:59:59.5Z", "0001-01-01 00:00+01:00", "20200101"])
 CELL_TEXT = st.one_of(st.text(), NUMERIC_TEXT, NEARLY_CANONICAL, WORDS, DATES)
 COLUMN = st.lists(st.none() | CELL_TEXT, min_size=1, max_size=20)
 
@@ -135,9 +133,7 @@ INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16
 @given(st.data(), st.sampled_from(INTEGERS))
 def test_integers_read_as_their_digits(data: st.DataObject, kind: pa.DataType) -> None:
     signed = pa.types.is_signed_integer(kind)
-    low, high = (
-        (-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1)) if signed else (0, 2**kind.bit_width)
-    )
+    low, high = (-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1)) if signed else (0, 2**kind.bit_width)
     column = data.draw(st.lists(st.none() | st.integers(low, high - 1), min_size=1))
     written = pa.array([None if cell is None else str(cell) for cell in column], pa.string())
     assert readings(pa.array(column, kind)) == readings(written)
@@ -164,8 +160,7 @@ def test_narrow_floats_read_as_the_float64_that_they_are(column: list[float]) ->
 @settings(deadline=None)
 @given(
     st.lists(
-        st.none()
-        | st.decimals(allow_nan=False, allow_infinity=False, places=9, max_value=10**20, min_value=-(10**20)),
+        st.none() | st.decimals(allow_nan=False, allow_infinity=False, places=9, max_value=10**20, min_value=-(10**20)),
         min_size=1,
     ),
     st.sampled_from([pa.decimal128(38, 9), pa.decimal256(60, 12)]),
@@ -313,9 +308,7 @@ def relaid(cells: pa.Array) -> list[pa.Array]:
     """The same cells in other layouts."""
     spare = pa.concat_arrays([pa.array(["spare"], cells.type), cells, pa.array(["9"], cells.type)])
     encoded = cells.dictionary_encode()
-    padded = pa.concat_arrays(
-        [pa.array(["unused"] * 30, cells.type), encoded.dictionary, pa.nulls(1, cells.type)]
-    )
+    padded = pa.concat_arrays([pa.array(["unused"] * 30, cells.type), encoded.dictionary, pa.nulls(1, cells.type)])
     shifted = pc.add(encoded.indices, 30).fill_null(len(padded) - 1)
     return [
         spare.slice(1, len(cells)),

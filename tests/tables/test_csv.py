@@ -15,16 +15,10 @@ from sfumato.tables import csv as csv_module
 Row = tuple[str | None, ...]
 
 
-def rows(
-    path: Path, content: bytes, columns: Sequence[str] = ("a", "b"), delimiter: str | None = None
-) -> list[Row]:
+def rows(path: Path, content: bytes, columns: Sequence[str] = ("a", "b"), delimiter: str | None = None) -> list[Row]:
     path.write_bytes(content)
     batches = open_table(path, delimiter=delimiter).batches(columns)
-    return [
-        row
-        for batch in batches
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    ]
+    return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
 
 
 @pytest.fixture
@@ -106,9 +100,7 @@ LINE = st.one_of(
     st.sampled_from(
         [b"1,2", b'"x,y",2', b'"', b'1,"2', b"\xff,1", b"1", b"1,2,3", b"", b"  ", b"\r", b'a"b,c', b'"",""']
     ),
-    st.lists(st.sampled_from([b"1", b",", b'"', b"\r", b" ", b"\xc3\xa9", b"\xc3", b"\x00"]), max_size=8).map(
-        b"".join
-    ),
+    st.lists(st.sampled_from([b"1", b",", b'"', b"\r", b" ", b"\xc3\xa9", b"\xc3", b"\x00"]), max_size=8).map(b"".join),
     st.binary(max_size=8).map(lambda line: line.replace(b"\n", b"")),
 )
 

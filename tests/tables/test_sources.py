@@ -104,9 +104,7 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     ),
     "pandas categories of objects": lambda _: pd.DataFrame(
         {
-            name: pd.Categorical(
-                stored, pd.Index([cell for cell in stored if cell is not None], dtype=object).unique()
-            )
+            name: pd.Categorical(stored, pd.Index([cell for cell in stored if cell is not None], dtype=object).unique())
             for name, (stored, _) in COLUMNS.items()
         }
     ),
@@ -172,9 +170,7 @@ def _one_column(kind: str, column: Sequence[Any], tmp_path: Path) -> Any:
 @pytest.mark.parametrize("kind", ["csv", "parquet", "pandas"])
 def test_one_odd_cell_changes_no_other(kind: str, place: int, tmp_path: Path) -> None:
     expected = readings(open_table(_one_column(kind, PLAIN, tmp_path)), "c")
-    odd_cells = (
-        ODD_OBJECTS if kind == "pandas" else [cell for cell in ODD if kind != "csv" or "\n" not in cell]
-    )
+    odd_cells = ODD_OBJECTS if kind == "pandas" else [cell for cell in ODD if kind != "csv" or "\n" not in cell]
     for odd in odd_cells:
         found = readings(open_table(_one_column(kind, [*PLAIN[:place], odd, *PLAIN[place:]], tmp_path)), "c")
         assert found[:place] + found[place + 1 :] == expected
@@ -360,9 +356,7 @@ def test_large_tables_come_in_batches(tmp_path: Path) -> None:
         batches = list(open_table(source).batches(["s", "n"]))
         assert max(batch.num_rows for batch in batches) <= BATCH_ROWS
         assert np.array_equal(np.concatenate([numbers(batch["n"]) for batch in batches]), np.arange(size))
-        assert (
-            pa.concat_arrays([texts(batch["s"]) for batch in batches]).to_pylist() == stored["s"].to_pylist()
-        )
+        assert pa.concat_arrays([texts(batch["s"]) for batch in batches]).to_pylist() == stored["s"].to_pylist()
 
 
 def test_an_opened_table_opens_as_itself() -> None:

@@ -45,9 +45,7 @@ def clean(histograms: Sequence[FloatArray], sd: FloatArray, columns: Sequence[Bi
         if bins.ordered:
             inside = bins.size - (bins.missing >= 0)
             cells[:, :inside] = smooth(cells[:, :inside], cell_sds)
-        masses.append(
-            np.stack([_mass(row, count, cell_sd) for row, count in zip(cells, counts, strict=True)])
-        )
+        masses.append(np.stack([_mass(row, count, cell_sd) for row, count in zip(cells, counts, strict=True)]))
     return Marginals(counts, tuple(masses), sd)
 
 

@@ -1,0 +1,1 @@
+"""Comparing a release with real rows. Private: whatever it prints was computed from real rows without noise."""

@@ -142,9 +142,7 @@ def _noise(view: Look) -> FloatArray:
     return np.stack([entry_variance(sd, gram) for sd, gram in zip(view.covariance_sd, grams, strict=True)])
 
 
-def settle(
-    covariances: FloatArray, noise: FloatArray, variances: FloatArray, counts: FloatArray
-) -> FloatArray:
+def settle(covariances: FloatArray, noise: FloatArray, variances: FloatArray, counts: FloatArray) -> FloatArray:
     """Covariances of the scores, with the noise shrunk away and the variances that the marginals imply.
 
     In units of correlation, all classes together are shrunk towards independence and each class towards
@@ -161,9 +159,7 @@ def settle(
     pooled = np.einsum("k,kij->ij", pooling, rho)
     pooled *= 1.0 - _pull((pooling**2 * energy).sum(), (pooled**2).sum())
     pulls = [_pull(e, ((r - pooled)[f] ** 2).sum()) for r, e, f in zip(rho, energy, free, strict=True)]
-    mixed = np.stack(
-        [np.where(f, r + p * (pooled - r), 0.0) for r, p, f in zip(rho, pulls, free, strict=True)]
-    )
+    mixed = np.stack([np.where(f, r + p * (pooled - r), 0.0) for r, p, f in zip(rho, pulls, free, strict=True)])
     return np.stack([nearest_correlation(m + np.eye(len(m))) for m in mixed]) * units
 
 
@@ -217,9 +213,7 @@ def combine(pilot: Look, final: Look) -> tuple[FloatArray, FloatArray]:
         back = np.linalg.inv(a)
         first = entry_variance(pilot.covariance_sd[k], a @ a.T)
         second = entry_variance(final.covariance_sd[k], np.eye(len(a)))
-        mean = (a @ pilot.covariances[k] @ a.T / first + final.covariances[k] / second) / (
-            1 / first + 1 / second
-        )
+        mean = (a @ pilot.covariances[k] @ a.T / first + final.covariances[k] / second) / (1 / first + 1 / second)
         covariances.append(back @ mean @ back.T)
         one = entry_variance(pilot.covariance_sd[k], np.eye(len(a)))
         two = entry_variance(final.covariance_sd[k], back @ back.T)
@@ -236,9 +230,7 @@ def latent_means(scores: Scores, marginals: Marginals, pilot: Look, final: Look)
     means = np.empty_like(expected)
     for k in range(scores.classes):
         back = np.linalg.inv(final.maps[k])
-        variance = np.stack(
-            [np.full(len(back), pilot.mean_sd[k] ** 2), final.mean_sd[k] ** 2 * (back**2).sum(axis=1)]
-        )
+        variance = np.stack([np.full(len(back), pilot.mean_sd[k] ** 2), final.mean_sd[k] ** 2 * (back**2).sum(axis=1)])
         measured = np.stack([pilot.means[k], back @ final.means[k]])
         precision = (1.0 / variance).sum(axis=0)
         offset = (measured / variance).sum(axis=0) / precision - expected[k]
@@ -251,9 +243,7 @@ def _score_energy(scores: Scores, marginals: Marginals, k: int) -> FloatArray:
     """Sum of squared scores over the bins that hold more than the pseudo-rows do."""
     return np.array(
         [
-            (column.scores[k] ** 2)[
-                column.masses[k] * marginals.counts[k] > 2.0 * sd / len(column.order)
-            ].sum()
+            (column.scores[k] ** 2)[column.masses[k] * marginals.counts[k] > 2.0 * sd / len(column.order)].sum()
             for column, sd in zip(scores.columns, marginals.sd, strict=True)
         ]
     )

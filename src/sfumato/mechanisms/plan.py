@@ -89,10 +89,7 @@ def make_plan(
     # A replacement or a changed label moves every query of this mechanism by sqrt(2).
     reach = 1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0
     names = ["marginals", "class weights", "means", "covariances"]
-    loss = {
-        name: float(reach * cost / (share * mu**2))
-        for name, cost, share in zip(names, parts, shares, strict=True)
-    }
+    loss = {name: float(reach * cost / (share * mu**2)) for name, cost, share in zip(names, parts, shares, strict=True)}
     column_shares = split(resolutions**2)
     share = float(shares[0])
     return Plan(

@@ -147,9 +147,7 @@ class Latent:
     ) -> Latent:
         """Quantise tables, radii and matrices given as real numbers."""
         return cls(
-            tuple(
-                tuple(np.append(_quantise(t, LATENT_BITS, LATENT_LIMIT), 0) for t in row) for row in tables
-            ),
+            tuple(tuple(np.append(_quantise(t, LATENT_BITS, LATENT_LIMIT), 0) for t in row) for row in tables),
             tuple(max(1, math.floor(r * r * 4.0**LATENT_BITS)) for r in radii),
             None if maps is None else tuple(_quantise(m, MAP_BITS, MAP_LIMIT) for m in maps),
         )

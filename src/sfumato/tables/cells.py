@@ -245,8 +245,7 @@ def _moments_of(values: pa.Array) -> list[Moment | None]:
     ticks, per_day = _ticks(values)
     scale = moments.NANOS_PER_DAY // per_day
     return [
-        None if tick is None else moments.moment(tick // per_day, tick % per_day * scale)
-        for tick in ticks.to_pylist()
+        None if tick is None else moments.moment(tick // per_day, tick % per_day * scale) for tick in ticks.to_pylist()
     ]
 
 

@@ -61,9 +61,7 @@ def _categorical(series: pd.Series) -> Reader:
 
 def _typed(series: pd.Series) -> Reader:
     dtype = series.dtype
-    if pd.api.types.is_object_dtype(dtype) or (
-        isinstance(dtype, pd.StringDtype) and dtype.storage == "python"
-    ):
+    if pd.api.types.is_object_dtype(dtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "python"):
         return lambda rows: object_texts(series.iloc[rows])
     if isinstance(dtype, pd.SparseDtype):
         return _typed(pd.Series(np.asarray(series.array)))

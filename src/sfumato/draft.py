@@ -1,0 +1,120 @@
+"""A first draft of a schema, made by looking at a private table.
+
+Everything it takes from the rows is listed under `unconfirmed`: bounds and categories found in private
+data are private. The custodian replaces them by public knowledge, or confirms that they are public, and
+empties the list.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.bins import EPOCH
+from sfumato.errors import SchemaError
+from sfumato.schema import Schema
+from sfumato.tables import Table, days, numbers, open_table, texts
+
+MOST_CATEGORIES = 100  # more different texts than this, and a column is no category
+FEW_NUMBERS = 10  # so few different whole numbers look like codes, when the column is the label
+
+
+def draft_schema(source: Any, label: str | None = None) -> tuple[Schema, list[str]]:
+    """Draft a schema for a table, and name the columns left out because nothing fits them."""
+    table = open_table(source)
+    if label is not None and label not in table.names:
+        raise SchemaError(f"the label {label!r} is not a column of the table")
+    columns: dict[str, Any] = {}
+    unconfirmed: list[str] = []
+    left_out: list[str] = []
+    for name in table.names:
+        column, taken = _column(table, name, is_label=name == label)
+        if column is None:
+            left_out.append(name)
+            continue
+        columns[name] = column
+        unconfirmed += [f"columns.{name}.{item}" for item in taken]
+    if label in left_out:
+        raise SchemaError(f"the label {label!r} has too many different values to be a label")
+    return Schema.of({"label": label, "columns": columns, "unconfirmed": unconfirmed}), left_out
+
+
+def _column(table: Table, name: str, is_label: bool) -> tuple[dict[str, Any] | None, list[str]]:
+    """One column's draft, and what in it came from the rows."""
+    look = _Look()
+    for batch in table.batches([name]):
+        look.add(batch.column(0))
+    if is_label and look.levels is not None and (not look.numeric or len(look.levels) <= FEW_NUMBERS) and look.levels:
+        return {"type": "category", "values": look.values()}, ["values"]
+    if look.numeric and not look.words:
+        column, taken = look.number()
+    elif look.dated:
+        column, taken = look.date()
+    elif look.levels is None or not look.levels:
+        return None, []
+    else:
+        column, taken = {"type": "category", "values": look.values()}, ["values"]
+    if column is None or is_label:
+        return None, []
+    if look.empty:
+        column["missing"] = True
+        taken.append("missing")
+    return column, taken
+
+
+class _Look:
+    """What one pass over a column's cells finds."""
+
+    def __init__(self) -> None:
+        self.empty = False
+        self.numeric = self.dated = True
+        self.whole = True
+        self.words = True  # nothing but true and false
+        self.low, self.high = math.inf, -math.inf
+        self.first, self.last = math.inf, -math.inf
+        self.levels: Counter[str] | None = Counter()
+
+    def add(self, cells: pa.Array) -> None:
+        written = texts(cells)
+        filled = np.asarray(written.to_numpy(zero_copy_only=False) != "", dtype=bool)
+        self.empty |= not filled.all()
+        values, dates = numbers(cells)[filled], days(cells)[filled]
+        self.numeric &= bool(np.isfinite(values).all())
+        self.dated &= not np.isnan(dates).any()
+        if self.numeric and len(values):
+            self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
+            self.whole &= bool((values == np.rint(values)).all()) and abs(values).max() < 2**50
+        if self.dated and len(dates):
+            self.first, self.last = min(self.first, dates.min()), max(self.last, dates.max())
+        self.words &= bool(pc.all(pc.is_in(written, pa.array(["", "true", "false"], written.type))).as_py())
+        if self.levels is not None:
+            self.levels.update(text for text in written.to_pylist() if text)
+            if len(self.levels) > MOST_CATEGORIES:
+                self.levels = None
+
+    def values(self) -> list[str | int]:
+        """The categories in alphabetical order (a draft should not show which is common)."""
+        levels = sorted(self.levels or ())
+        whole = all(text.lstrip("-").isdecimal() and str(int(text)) == text for text in levels)
+        return sorted(int(text) for text in levels) if whole else list(levels)
+
+    def number(self) -> tuple[dict[str, Any] | None, list[str]]:
+        if not self.low <= self.high:
+            return None, []
+        low, high = float(self.low), float(self.high)
+        if low == high:
+            high = low + 1.0
+        column: dict[str, Any] = {"type": "number", "min": low, "max": high}
+        return (column | {"step": 1}, ["min", "max", "step"]) if self.whole else (column, ["min", "max"])
+
+    def date(self) -> tuple[dict[str, Any] | None, list[str]]:
+        if not self.first <= self.last:
+            return None, []
+        first, last = math.floor(self.first), math.ceil(self.last)
+        first_day, last_day = (np.datetime64(EPOCH) + np.array([first, max(last, first + 1)])).tolist()
+        return {"type": "date", "min": first_day, "max": last_day}, ["min", "max"]

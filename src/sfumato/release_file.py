@@ -1,0 +1,218 @@
+"""The release file: a zip of `release.json` and `arrays.safetensors`, every field checked on load.
+
+It holds noisy answers and public facts and nothing else: no number of rows, no path, no time of day. No
+pickle, no code. A file of an older format version stays readable.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save as save_arrays
+
+from sfumato import __version__
+from sfumato.bins import FloatArray, Layout
+from sfumato.encoding.scores import ColumnScores, Scores
+from sfumato.errors import ReleaseError, SchemaError
+from sfumato.files import replacing
+from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.private.accounting import Adjacency, Spend
+from sfumato.release import Guarantee, Release
+from sfumato.schema import Schema
+
+FORMAT = "sfumato-release"
+VERSION = 1
+JSON_NAME = "release.json"
+ARRAYS_NAME = "arrays.safetensors"
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a release does not tell when it was made
+MOST_JSON_BYTES = 1 << 26
+HEADER_BYTES = 1 << 20
+
+
+class _Spend(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    name: str
+    sensitivity: float = Field(gt=0)
+    sigma: float = Field(gt=0)
+    mu: float = Field(gt=0)
+
+
+class _Guarantee(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    epsilon: float | None = Field(gt=0)
+    delta: float | None = Field(gt=0, lt=1)
+    mu: float | None = Field(gt=0)
+    adjacency: Adjacency
+    unit: str
+    secure: bool
+    spends: tuple[_Spend, ...]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    format: Literal["sfumato-release"]
+    version: Literal[1]
+    library: str
+    mechanism: Literal["mixture"]
+    encoding: Literal["scores"]
+    guarantee: _Guarantee
+    data_schema: dict[str, Any] = Field(alias="schema")
+
+
+def write(release: Release, path: str | Path) -> None:
+    """Write a release under a temporary name, then rename it."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "library": __version__,
+        "mechanism": release.mechanism,
+        "encoding": release.encoding,
+        "guarantee": guarantee_data(release.guarantee),
+        "schema": release.schema.dump(),
+    }
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_entry(JSON_NAME), json.dumps(document, indent=1, ensure_ascii=False))
+        archive.writestr(_entry(ARRAYS_NAME), save_arrays(_arrays(release)))
+
+
+def read(path: str | Path) -> Release:
+    """Read a release file, trusting nothing in it."""
+    if not Path(path).is_file():
+        raise ReleaseError(f"{path} does not exist")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            document = _document(archive, path)
+            layout = Layout.of(document[1])
+            arrays = _load(archive, layout, path)
+    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise ReleaseError(f"{path} is not a release file, or is damaged ({type(error).__name__})") from error
+    return _release(document[0], document[1], layout, arrays, path)
+
+
+def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
+    """A guarantee as plain JSON data."""
+    return {
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "mu": guarantee.mu,
+        "adjacency": str(guarantee.adjacency),
+        "unit": guarantee.unit,
+        "secure": guarantee.secure,
+        "spends": [vars(spend) for spend in guarantee.spends],
+    }
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    return entry
+
+
+def _arrays(release: Release) -> dict[str, FloatArray]:
+    mixture = release.mixture
+    arrays = {"weights": mixture.weights, "means": mixture.means, "covariances": mixture.covariances}
+    for c, column in enumerate(release.scores.columns):
+        arrays[f"order.{c}"] = column.order.astype(np.int64)
+        arrays[f"masses.{c}"] = column.masses
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def _shapes(layout: Layout) -> dict[str, tuple[int, ...]]:
+    """What arrays a release of this schema has; their sizes are known before any is read."""
+    k, d = layout.classes, len(layout.names)
+    shapes: dict[str, tuple[int, ...]] = {"weights": (k,), "means": (k, d), "covariances": (k, d, d)}
+    for c, size in enumerate(layout.sizes):
+        shapes[f"order.{c}"] = (size,)
+        shapes[f"masses.{c}"] = (k, size)
+    return shapes
+
+
+def _document(archive: zipfile.ZipFile, path: str | Path) -> tuple[_Document, Schema]:
+    if sorted(archive.namelist()) != [ARRAYS_NAME, JSON_NAME]:
+        raise ReleaseError(f"{path} is not a release file: it should hold {JSON_NAME} and {ARRAYS_NAME}")
+    try:
+        data = json.loads(_bounded(archive, JSON_NAME, MOST_JSON_BYTES, path))
+    except RecursionError as error:
+        raise ReleaseError(f"{path}: {JSON_NAME} is nested too deeply") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ReleaseError(f"{path} is not a release file: its format is not {FORMAT}")
+    version = data.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise ReleaseError(f"{path} has format version {version}; this library reads up to {VERSION}: upgrade it")
+    try:
+        document = _Document.model_validate(data)
+        return document, Schema.of(document.data_schema)
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise ReleaseError(f"{path}: {JSON_NAME} is not valid at {where}") from error
+    except SchemaError as error:
+        raise ReleaseError(f"{path}: the schema inside is not valid: {error}") from error
+
+
+def _bounded(archive: zipfile.ZipFile, name: str, most: int, path: str | Path) -> bytes:
+    """The content of an entry that says, and turns out, to be no larger than `most`."""
+    if archive.getinfo(name).file_size > most:
+        raise ReleaseError(f"{path}: {name} is larger than a release of its schema can be")
+    with archive.open(name) as entry:
+        content = entry.read(most + 1)
+    if len(content) > most:
+        raise ReleaseError(f"{path}: {name} is larger than it says")
+    return content
+
+
+def _load(archive: zipfile.ZipFile, layout: Layout, path: str | Path) -> dict[str, Any]:
+    shapes = _shapes(layout)
+    most = HEADER_BYTES + 200 * len(shapes) + 8 * sum(int(np.prod(shape)) for shape in shapes.values())
+    content = _bounded(archive, ARRAYS_NAME, most, path)
+    try:
+        arrays = load_arrays(content)
+    except SafetensorError as error:
+        raise ReleaseError(f"{path}: {ARRAYS_NAME} is damaged") from error
+    if set(arrays) != set(shapes):
+        raise ReleaseError(f"{path}: {ARRAYS_NAME} does not hold the arrays of its schema")
+    for name, shape in shapes.items():
+        expected = np.int64 if name.startswith("order.") else np.float64
+        if arrays[name].shape != shape or arrays[name].dtype != expected:
+            raise ReleaseError(f"{path}: array {name} does not fit the schema")
+    return arrays
+
+
+def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[str, Any], path: str | Path) -> Release:
+    def insist(holds: Any, what: str) -> None:
+        if not holds:
+            raise ReleaseError(f"{path}: {what}")
+
+    for name, array in arrays.items():
+        insist(np.isfinite(array).all(), f"array {name} has a value that is not a number")
+    weights, covariances = arrays["weights"], arrays["covariances"]
+    insist((weights > 0).all() and abs(weights.sum() - 1) < 1e-6, "weights are not probabilities")
+    insist(np.allclose(covariances, covariances.swapaxes(1, 2)), "a covariance is not symmetric")
+    insist((np.linalg.eigvalsh(covariances) > 0).all(), "a covariance is not positive definite")
+    columns = []
+    for c, size in enumerate(layout.sizes):
+        order, masses = arrays[f"order.{c}"], arrays[f"masses.{c}"]
+        insist(np.array_equal(np.sort(order), np.arange(size)), f"order.{c} is not an order of the bins")
+        insist((masses > 0).all(), f"masses.{c} are not probabilities")
+        insist(np.allclose(masses.sum(axis=1), 1.0, atol=1e-6), f"masses.{c} do not add up to one")
+        columns.append(ColumnScores(order, masses))
+    given = document.guarantee
+    insist(given.secure == (given.epsilon is not None), "a guarantee has an epsilon exactly if it is secure")
+    guarantee = Guarantee(
+        given.epsilon,
+        given.delta,
+        given.mu,
+        given.adjacency,
+        given.unit,
+        given.secure,
+        tuple(Spend(**spend.model_dump()) for spend in given.spends),
+    )
+    mixture = GaussianMixture(weights, arrays["means"], covariances)
+    return Release(schema, guarantee, document.mechanism, document.encoding, Scores(tuple(columns)), mixture)

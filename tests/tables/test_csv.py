@@ -146,3 +146,11 @@ def test_progress_reaches_the_end(path: Path) -> None:
     list(open_table(path).batches(["a"], progress=seen.append))
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
+
+
+def test_an_error_about_a_missing_column_does_not_repeat_the_first_line(tmp_path: Path) -> None:
+    headerless = tmp_path / "people.csv"
+    headerless.write_text("39,secret-value\n40,other\n")
+    with pytest.raises(TableError, match="has no column 'age'; is the first line a header") as caught:
+        open_table(headerless).batches(["age"])
+    assert "secret-value" not in str(caught.value)

@@ -40,6 +40,10 @@ class CsvTable(Table):
             header = file.readline()
         super().__init__(str(path), _header_names(header, delimiter, path))
 
+    def _hint(self) -> str:
+        # Without a header the first line is somebody's row, so its fields are not repeated.
+        return "is the first line a header with that name?"
+
     def _type(self, place: int) -> pa.DataType:
         return TEXT
 

@@ -60,11 +60,13 @@ class Table(ABC):
         if found > 1:
             raise TableError(f"{self.label} has more than one column {name!r}; rename all but one")
         if found == 0:
-            listed = ", ".join(self.names[:NAMES_LISTED])
-            more = len(self.names) - NAMES_LISTED
-            rest = f" and {more} more" if more > 0 else ""
-            raise TableError(f"{self.label} has no column {name!r}; it has: {listed}{rest}")
+            raise TableError(f"{self.label} has no column {name!r}; {self._hint()}")
         return self.names.index(name)
+
+    def _hint(self) -> str:
+        """What to say to someone who asked for a column that is not there."""
+        more = len(self.names) - NAMES_LISTED
+        return f"it has: {', '.join(self.names[:NAMES_LISTED])}" + (f" and {more} more" if more > 0 else "")
 
     @abstractmethod
     def _type(self, place: int) -> pa.DataType:

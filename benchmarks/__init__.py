@@ -1,0 +1,1 @@
+"""Speed, memory and utility, measured; each module is a command."""

@@ -15,6 +15,7 @@ from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.source import Source
+from sfumato.private.units import KEY_BYTES, Units
 from sfumato.release import Guarantee, Release
 from sfumato.release_file import read
 from sfumato.schema import Schema
@@ -39,7 +40,15 @@ def plan(
     checked = _schema(schema)
     neighbours = _adjacency(adjacency, checked)
     mu = calibrate(epsilon, delta)
-    return make_plan(Layout.of(checked), epsilon=epsilon, delta=delta, mu=mu, adjacency=neighbours, rows=rows)
+    return make_plan(
+        Layout.of(checked),
+        epsilon=epsilon,
+        delta=delta,
+        mu=mu,
+        adjacency=neighbours,
+        rows=rows,
+        unit_rows=1 if checked.unit is None else checked.unit.rows,
+    )
 
 
 def fit(
@@ -71,13 +80,11 @@ def fit(
     planned = plan(checked, epsilon=epsilon, delta=delta, adjacency=adjacency, rows=rows)
     layout = Layout.of(checked)
     budget = Budget(planned.mu)
-    curator = Curator(
-        LocalEngine(Source(open_table(table), layout), workers),
-        budget,
-        planned.adjacency,
-        secure_bits if insecure_seed is None else insecure_bits(insecure_seed),
-        on_spend,
-    )
+    bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
+    units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
+    engine = LocalEngine(Source(open_table(table), layout, units), workers)
+    unit_rows = None if units is None else units.rows
+    curator = Curator(engine, budget, planned.adjacency, bits, on_spend, unit_rows)
     scores, mixture = fit_mixture(curator, layout, planned)
     secure = insecure_seed is None
     guarantee = Guarantee(
@@ -85,7 +92,7 @@ def fit(
         delta=float(delta) if secure else None,
         mu=planned.mu if secure else None,
         adjacency=planned.adjacency,
-        unit="row",
+        unit="row" if checked.unit is None else f"{checked.unit.column} (of whose rows {checked.unit.rows} count)",
         secure=secure,
         spends=budget.spends,
     )

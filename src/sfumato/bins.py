@@ -166,6 +166,7 @@ class Layout:
     bins: tuple[Bins, ...]
     label: str | None
     label_bins: Bins | None
+    unit: str | None = None
 
     @classmethod
     def of(cls, schema: Schema) -> Layout:
@@ -175,6 +176,7 @@ class Layout:
             tuple(bins_of(schema.columns[name]) for name in schema.features),
             label,
             None if label is None else bins_of(schema.columns[label]),
+            None if schema.unit is None else schema.unit.column,
         )
 
     @property

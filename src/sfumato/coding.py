@@ -40,10 +40,9 @@ def code_label(batch: pa.RecordBatch, layout: Layout) -> IntArray:
     return code_cells(batch.column(layout.label), layout.label_bins).codes.astype(np.int64)
 
 
-def read_batches(table: Table, layout: Layout, with_label: bool = True) -> Iterator[pa.RecordBatch]:
-    """The batches of a table with the columns that a layout names, in its order."""
-    label = [layout.label] if with_label and layout.label is not None else []
-    return table.batches([*layout.names, *label])
+def read_batches(table: Table, layout: Layout, *extra: str | None) -> Iterator[pa.RecordBatch]:
+    """The batches of a table with the features that a layout names, and whatever else is asked for."""
+    return table.batches([*layout.names, *(name for name in extra if name is not None)])
 
 
 def _value_set(bins: CategoryBins) -> pa.Array:

@@ -8,6 +8,7 @@ empties the list.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from typing import Any
 
@@ -19,6 +20,9 @@ from sfumato.bins import EPOCH
 from sfumato.errors import SchemaError
 from sfumato.schema import Schema
 from sfumato.tables import Table, days, numbers, open_table, texts
+from sfumato.tables.moments import LAST_DAY
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # fits in 64 bits
 
 MOST_CATEGORIES = 100  # more different texts than this, and a column is no category
 FEW_NUMBERS = 10  # so few different whole numbers look like codes, when the column is the label
@@ -40,7 +44,9 @@ def draft_schema(source: Any, label: str | None = None) -> tuple[Schema, list[st
         columns[name] = column
         unconfirmed += [f"columns.{name}.{item}" for item in taken]
     if label in left_out:
-        raise SchemaError(f"the label {label!r} has too many different values to be a label")
+        raise SchemaError(f"the label {label!r} is empty, or has too many different values to be a label")
+    if not columns:
+        raise SchemaError("no column of the table is a number, a date or one of a few categories")
     return Schema.of({"label": label, "columns": columns, "unconfirmed": unconfirmed}), left_out
 
 
@@ -100,7 +106,7 @@ class _Look:
     def values(self) -> list[str | int]:
         """The categories in alphabetical order (a draft should not show which is common)."""
         levels = sorted(self.levels or ())
-        whole = all(text.lstrip("-").isdecimal() and str(int(text)) == text for text in levels)
+        whole = all(_WHOLE.fullmatch(text) for text in levels)
         return sorted(int(text) for text in levels) if whole else list(levels)
 
     def number(self) -> tuple[dict[str, Any] | None, list[str]]:
@@ -108,13 +114,15 @@ class _Look:
             return None, []
         low, high = float(self.low), float(self.high)
         if low == high:
-            high = low + 1.0
+            high = low + max(1.0, abs(low) * 1e-9)
         column: dict[str, Any] = {"type": "number", "min": low, "max": high}
         return (column | {"step": 1}, ["min", "max", "step"]) if self.whole else (column, ["min", "max"])
 
     def date(self) -> tuple[dict[str, Any] | None, list[str]]:
         if not self.first <= self.last:
             return None, []
-        first, last = math.floor(self.first), math.ceil(self.last)
-        first_day, last_day = (np.datetime64(EPOCH) + np.array([first, max(last, first + 1)])).tolist()
+        first, last = math.floor(self.first), math.floor(self.last)  # the time of day is not kept
+        if first == last:
+            first, last = (first, last + 1) if last < LAST_DAY else (first - 1, last)
+        first_day, last_day = (np.datetime64(EPOCH) + np.array([first, last])).tolist()
         return {"type": "date", "min": first_day, "max": last_day}, ["min", "max"]

@@ -141,7 +141,7 @@ class Release:
 
     def _log_joint(self, table: Any, with_label: bool) -> Iterator[tuple[FloatArray, IntArray]]:
         """log p(x, class) for every class, and the class of each row (-1 where unknown)."""
-        for batch in read_batches(open_table(table), self.layout, with_label):
+        for batch in read_batches(open_table(table), self.layout, self.layout.label if with_label else None):
             cells = [
                 code_cells(batch.column(name), bins)
                 for name, bins in zip(self.layout.names, self.layout.bins, strict=True)

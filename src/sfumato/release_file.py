@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from sfumato.files import replacing
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.release import Guarantee, Release
-from sfumato.schema import Schema
+from sfumato.schema import DEFAULT_BINS, Category, Column, Date, Schema
 
 FORMAT = "sfumato-release"
 VERSION = 1
@@ -34,6 +35,9 @@ ARRAYS_NAME = "arrays.safetensors"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a release does not tell when it was made
 MOST_JSON_BYTES = 1 << 26
 HEADER_BYTES = 1 << 20
+MOST_INFLATION = 1000  # deflate packs no tighter, so a file has no room for more bins than this allows
+LARGEST_ENTRY = 1e6  # far above any latent mean or covariance, far below what overflows
+SMALLEST_EIGENVALUE = 1e-9
 
 
 class _Spend(BaseModel):
@@ -85,13 +89,14 @@ def write(release: Release, path: str | Path) -> None:
 def read(path: str | Path) -> Release:
     """Read a release file, trusting nothing in it."""
     if not Path(path).is_file():
-        raise ReleaseError(f"{path} does not exist")
+        raise ReleaseError(f"{path} is a folder" if Path(path).is_dir() else f"{path} does not exist")
     try:
         with zipfile.ZipFile(path) as archive:
             document = _document(archive, path)
+            _check_room(document[1], path)
             layout = Layout.of(document[1])
             arrays = _load(archive, layout, path)
-    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
         raise ReleaseError(f"{path} is not a release file, or is damaged ({type(error).__name__})") from error
     return _release(document[0], document[1], layout, arrays, path)
 
@@ -152,13 +157,34 @@ def _document(archive: zipfile.ZipFile, path: str | Path) -> tuple[_Document, Sc
         return document, Schema.of(document.data_schema)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise ReleaseError(f"{path}: {JSON_NAME} is not valid at {where}") from error
+        raise ReleaseError(f"{path}: {JSON_NAME} is not valid at {_one_line(where)}") from error
     except SchemaError as error:
-        raise ReleaseError(f"{path}: the schema inside is not valid: {error}") from error
+        raise ReleaseError(f"{path}: the schema inside is not valid: {_one_line(str(error))}") from error
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _check_room(schema: Schema, path: str | Path) -> None:
+    """Refuse a schema of more bins than the file can hold, before memory is taken for any of them."""
+    if 8 * sum(map(_most_bins, schema.columns.values())) > MOST_INFLATION * Path(path).stat().st_size:
+        raise ReleaseError(f"{path} is too small to be a release of its schema")
+
+
+def _most_bins(column: Column) -> float:
+    if isinstance(column, Category):
+        return len(column.values)
+    wanted = column.bins or DEFAULT_BINS
+    if isinstance(column, Date):
+        return min(wanted, (column.max - column.min).days + 1)
+    return wanted if column.step is None else min(wanted, (column.max - column.min) / column.step + 1)
 
 
 def _bounded(archive: zipfile.ZipFile, name: str, most: int, path: str | Path) -> bytes:
     """The content of an entry that says, and turns out, to be no larger than `most`."""
+    if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ReleaseError(f"{path}: {name} is packed in a way that release files do not use")
     if archive.getinfo(name).file_size > most:
         raise ReleaseError(f"{path}: {name} is larger than a release of its schema can be")
     with archive.open(name) as entry:
@@ -174,7 +200,7 @@ def _load(archive: zipfile.ZipFile, layout: Layout, path: str | Path) -> dict[st
     content = _bounded(archive, ARRAYS_NAME, most, path)
     try:
         arrays = load_arrays(content)
-    except SafetensorError as error:
+    except (SafetensorError, KeyError) as error:  # KeyError: a number format that numpy lacks
         raise ReleaseError(f"{path}: {ARRAYS_NAME} is damaged") from error
     if set(arrays) != set(shapes):
         raise ReleaseError(f"{path}: {ARRAYS_NAME} does not hold the arrays of its schema")
@@ -191,11 +217,11 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
             raise ReleaseError(f"{path}: {what}")
 
     for name, array in arrays.items():
-        insist(np.isfinite(array).all(), f"array {name} has a value that is not a number")
+        insist((np.abs(array) <= LARGEST_ENTRY).all(), f"array {name} has a value that is no number, or too large")
     weights, covariances = arrays["weights"], arrays["covariances"]
     insist((weights > 0).all() and abs(weights.sum() - 1) < 1e-6, "weights are not probabilities")
     insist(np.allclose(covariances, covariances.swapaxes(1, 2)), "a covariance is not symmetric")
-    insist((np.linalg.eigvalsh(covariances) > 0).all(), "a covariance is not positive definite")
+    insist((np.linalg.eigvalsh(covariances) > SMALLEST_EIGENVALUE).all(), "a covariance is not positive definite")
     columns = []
     for c, size in enumerate(layout.sizes):
         order, masses = arrays[f"order.{c}"], arrays[f"masses.{c}"]
@@ -204,7 +230,8 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         insist(np.allclose(masses.sum(axis=1), 1.0, atol=1e-6), f"masses.{c} do not add up to one")
         columns.append(ColumnScores(order, masses))
     given = document.guarantee
-    insist(given.secure == (given.epsilon is not None), "a guarantee has an epsilon exactly if it is secure")
+    for value in (given.epsilon, given.delta, given.mu):
+        insist(given.secure == (value is not None), "a guarantee has epsilon, delta and mu exactly if it is secure")
     guarantee = Guarantee(
         given.epsilon,
         given.delta,

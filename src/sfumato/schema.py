@@ -35,6 +35,7 @@ from sfumato.text import canonical
 
 DEFAULT_BINS = 256
 MAX_BINS = 1 << 16
+MAX_UNIT_ROWS = 1 << 20
 
 CategoryValue: TypeAlias = str | int | float
 
@@ -136,17 +137,29 @@ class Category(_Column):
 Column: TypeAlias = Annotated[Number | Date | Category, Field(discriminator="type")]
 
 
+class Unit(BaseModel):
+    """Whose privacy is meant: all rows with the same value of `column`, of which `rows` count."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    column: str
+    rows: int = Field(ge=1, le=MAX_UNIT_ROWS)
+
+
 class Schema(BaseModel):
     """The public description of a table. Build it with `load`, `parse` or from a dictionary."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     label: str | None = None
+    unit: Unit | None = None
     columns: dict[str, Column] = Field(min_length=1)
     unconfirmed: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Schema:
+        if self.unit is not None and self.unit.column in self.columns:
+            raise ValueError(f"unit: {self.unit.column!r} names people, so it cannot be a column of the release")
         if self.label is None:
             return self
         if self.label not in self.columns:

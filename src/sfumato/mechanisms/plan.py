@@ -73,7 +73,14 @@ class Plan:
 
 
 def make_plan(
-    layout: Layout, *, epsilon: float, delta: float, mu: float, adjacency: Adjacency, rows: int | None
+    layout: Layout,
+    *,
+    epsilon: float,
+    delta: float,
+    mu: float,
+    adjacency: Adjacency,
+    rows: int | None,
+    unit_rows: int = 1,
 ) -> Plan:
     """Divide the budget between histograms and moments from public facts alone."""
     guess = DEFAULT_ROWS if rows is None else rows
@@ -86,8 +93,8 @@ def make_plan(
     moments = moment_costs(per_class, columns, radius(columns))
     parts = [histogram, moments.count, moments.mean, moments.covariance]
     shares = split(parts)
-    # A replacement or a changed label moves every query of this mechanism by sqrt(2).
-    reach = 1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0
+    # A replacement or a changed label moves every query of this mechanism by sqrt(2), a unit by its rows.
+    reach = (1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0) * unit_rows**2
     names = ["marginals", "class weights", "means", "covariances"]
     loss = {name: float(reach * cost / (share * mu**2)) for name, cost, share in zip(names, parts, shares, strict=True)}
     column_shares = split(resolutions**2)

@@ -14,6 +14,7 @@ from typing import Protocol
 from sfumato.private.accounting import Adjacency, Budget, Spend
 from sfumato.private.noise import Bits, noisy
 from sfumato.private.queries import Answer, IntArray, Query
+from sfumato.private.units import unit_sensitivity
 
 
 class Engine(Protocol):
@@ -32,12 +33,14 @@ class Curator:
         adjacency: Adjacency,
         bits: Bits,
         announce: Callable[[Spend], None] = lambda spend: None,
+        unit_rows: int | None = None,
     ) -> None:
         self._engine = engine
         self._budget = budget
         self._adjacency = adjacency
         self._bits = bits
         self._announce = announce
+        self._unit_rows = unit_rows
 
     @property
     def remaining(self) -> float:
@@ -46,7 +49,8 @@ class Curator:
 
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
         """Charge `mu_squared`, say so, then answer with noise."""
-        spend = self._budget.charge(name, query.sensitivity(self._adjacency), mu_squared)
+        sensitivity = unit_sensitivity(query, self._adjacency, self._unit_rows)
+        spend = self._budget.charge(name, sensitivity, mu_squared)
         self._announce(spend)
         sd = spend.sigma / query.weights
         return Answer(noisy(self._engine.total(query), sd, self._bits), sd)

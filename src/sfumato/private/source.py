@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -11,33 +12,52 @@ import pyarrow as pa
 from sfumato.bins import Layout
 from sfumato.coding import code_cells, code_label, read_batches
 from sfumato.private.queries import Batch
-from sfumato.tables import Table
+from sfumato.private.units import TagArray, Units
+from sfumato.tables import Table, texts
 
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
 
+Tagged: TypeAlias = tuple[Batch, TagArray]  # rows, and the hashes of their units and contents
+_NO_TAGS: TagArray = np.zeros((0, 4), dtype=np.uint64)
+
 
 class Source:
-    """A table seen through a schema's bins; it can be read any number of times."""
+    """A table seen through a schema's bins, with the rows that count for each unit of privacy."""
 
-    def __init__(self, table: Table, layout: Layout) -> None:
+    def __init__(self, table: Table, layout: Layout, units: Units | None = None) -> None:
         self._table = table
         self._layout = layout
+        self._units = units
         largest = max(layout.sizes)
         self._dtype = np.int16 if largest < np.iinfo(np.int16).max else np.int32
 
-    def jobs(self) -> Iterator[Callable[[], Batch]]:
+    def jobs(self) -> Iterator[Callable[[], Tagged]]:
         """One piece of work per batch: reading is in order, coding may run anywhere."""
         rows = max(1, BATCH_CELLS // len(self._layout.names))
-        for batch in read_batches(self._table, self._layout):
+        for batch in read_batches(self._table, self._layout, self._layout.label, self._layout.unit):
             for start in range(0, batch.num_rows, rows):
                 yield partial(self._code, batch.slice(start, rows))
 
-    def _code(self, batch: pa.RecordBatch) -> Batch:
+    def choose(self, tagged: list[Tagged]) -> list[Batch]:
+        """Of all rows read, those that count."""
+        if self._units is None:
+            return [batch for batch, _ in tagged]
+        counted = self._units.choose(np.concatenate([np.zeros((0, 4), dtype=np.uint64), *(t for _, t in tagged)]))
+        ends = np.cumsum([len(batch) for batch, _ in tagged])
+        return [_only(batch, mask) for (batch, _), mask in zip(tagged, np.split(counted, ends[:-1]), strict=True)]
+
+    def _code(self, batch: pa.RecordBatch) -> Tagged:
         labels = code_label(batch, self._layout)
         codes = np.empty((len(self._layout.names), batch.num_rows), dtype=self._dtype)
         for c, (name, bins) in enumerate(zip(self._layout.names, self._layout.bins, strict=True)):
             codes[c] = code_cells(batch.column(name), bins).codes
         counted = labels >= 0  # a row with a bad label counts nowhere
-        if counted.all():
-            return Batch(codes, labels)
-        return Batch(codes[:, counted], labels[counted])
+        kept = _only(Batch(codes, labels), counted)
+        if self._units is None:
+            return kept, _NO_TAGS
+        ids = texts(batch.column(self._layout.unit)).filter(pa.array(counted))
+        return kept, self._units.tags(ids, kept.codes, kept.labels)
+
+
+def _only(batch: Batch, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> Batch:
+    return batch if kept.all() else Batch(batch.codes[:, kept], batch.labels[kept])

@@ -43,13 +43,13 @@ class LocalEngine:
         return total
 
     def _read(self, pool: ThreadPoolExecutor) -> list[Batch]:
-        batches, rows = [], 0
-        for batch in _in_flight(pool, self._source.jobs(), self._workers):
+        tagged, rows = [], 0
+        for batch, tags in _in_flight(pool, self._source.jobs(), self._workers):
             rows += len(batch)
             if rows > ROW_CAP:
                 raise TableError(f"a table may have at most {ROW_CAP} rows; split it")
-            batches.append(batch)
-        return batches
+            tagged.append((batch, tags))
+        return self._source.choose(tagged)
 
 
 def _task(query: Query, batch: Batch) -> Callable[[], IntArray]:

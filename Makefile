@@ -15,7 +15,7 @@ lint: $(VENV)/.all
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
-	$(BIN)/mypy --strict src/sfumato/private
+	$(BIN)/mypy --strict --follow-imports=silent src/sfumato/private
 	$(BIN)/lint-imports
 
 install: $(VENV)/.all

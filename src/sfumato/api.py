@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.bins import Layout
+from sfumato.encoding.affine import check_affine
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.mixture import fit_mixture
 from sfumato.mechanisms.plan import Plan, make_plan
@@ -22,7 +23,7 @@ from sfumato.schema import Schema
 from sfumato.tables import open_table
 
 MECHANISMS = ("mixture",)
-ENCODINGS = ("scores",)
+ENCODINGS = ("scores", "affine")
 
 
 def plan(
@@ -31,6 +32,7 @@ def plan(
     epsilon: float,
     delta: float,
     adjacency: str = "add-remove",
+    encoding: str = "scores",
     rows: int | None = None,
 ) -> Plan:
     """What a fit would ask and how much it would lose, without touching any data.
@@ -38,16 +40,21 @@ def plan(
     `rows` is a public guess at the number of rows; it moves budget between rounds, never the guarantee.
     """
     checked = _schema(schema)
+    layout = Layout.of(checked)
     neighbours = _adjacency(adjacency, checked)
+    _one_of("encoding", encoding, ENCODINGS)
+    if encoding == "affine":
+        check_affine(layout.bins, layout.names)
     mu = calibrate(epsilon, delta)
     return make_plan(
-        Layout.of(checked),
+        layout,
         epsilon=epsilon,
         delta=delta,
         mu=mu,
         adjacency=neighbours,
         rows=rows,
         unit_rows=1 if checked.unit is None else checked.unit.rows,
+        encoding=encoding,
     )
 
 
@@ -74,18 +81,17 @@ def fit(
     `insecure_seed` makes the noise repeatable, for tests. Such a release carries no guarantee.
     """
     _one_of("mechanism", mechanism, MECHANISMS)
-    _one_of("encoding", encoding, ENCODINGS)
     checked = _schema(schema)
     checked.require_confirmed()
-    planned = plan(checked, epsilon=epsilon, delta=delta, adjacency=adjacency, rows=rows)
+    planned = plan(checked, epsilon=epsilon, delta=delta, adjacency=adjacency, encoding=encoding, rows=rows)
     layout = Layout.of(checked)
     budget = Budget(planned.mu)
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
-    engine = LocalEngine(Source(open_table(table), layout, units), workers)
+    engine = LocalEngine(Source(open_table(table), layout, units, values=encoding == "affine"), workers)
     unit_rows = None if units is None else units.rows
     curator = Curator(engine, budget, planned.adjacency, bits, on_spend, unit_rows)
-    scores, mixture = fit_mixture(curator, layout, planned)
+    encoder, mixture = fit_mixture(curator, layout, planned)
     secure = insecure_seed is None
     guarantee = Guarantee(
         epsilon=float(epsilon) if secure else None,
@@ -96,7 +102,7 @@ def fit(
         secure=secure,
         spends=budget.spends,
     )
-    return Release(checked, guarantee, mechanism, encoding, scores, mixture)
+    return Release(checked, guarantee, mechanism, encoder, mixture)
 
 
 def load(path: str | Path) -> Release:

@@ -91,6 +91,30 @@ class OrderedBins:
         placed = self.continuous[codes] & (codes >= 0)
         return np.where(placed, np.clip((np.nan_to_num(values) - low) / width, EDGE, 1.0 - EDGE), 0.5)
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and largest value."""
+        return float(self.breaks[0]), float(self.breaks[-1])
+
+    def fixed(self, values: FloatArray, bits: int) -> IntArray:
+        """The place of each value between the bounds, as a whole number from 0 to 2^bits; -1 for NaN.
+
+        One subtraction, one product and one rounding, each elementwise and correctly rounded.
+        """
+        low, high = self.bounds
+        absent = np.isnan(values)
+        inside = np.clip(np.where(absent, low, values), low, high)
+        return np.where(absent, NOWHERE, np.rint((inside - low) * (2.0**bits / (high - low)))).astype(np.int64)
+
+    def of_values(self, values: FloatArray) -> pd.Series[Any]:
+        """Values clamped to the bounds and put on the grid, in the column's type."""
+        low, high = self.bounds
+        clamped = np.clip(values, low, high)
+        if self.step is not None:
+            last = np.floor((high - low) / self.step + 1e-9)
+            clamped = low + np.rint((clamped - low) / self.step).clip(max=last) * self.step
+        return _typed(self.column, clamped, None)
+
     def log_width(self, codes: IntArray) -> FloatArray:
         """Log of what divides a bin's mass: its width, or the number of values on its grid."""
         widths = np.where(self.continuous, np.append(self.high - self.low, [1.0] * self.column.missing), self.counts)

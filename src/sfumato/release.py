@@ -18,6 +18,7 @@ from scipy.special import logsumexp
 
 from sfumato.bins import CategoryBins, FloatArray, IntArray, Layout
 from sfumato.coding import Cells, code_cells, code_label, read_batches
+from sfumato.encoding.affine import Affine
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
@@ -26,7 +27,6 @@ from sfumato.schema import Schema
 from sfumato.tables import open_table
 
 BATCH_ROWS = 1 << 16
-LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,15 @@ class Release:
     schema: Schema
     guarantee: Guarantee
     mechanism: str
-    encoding: str
-    scores: Scores
+    encoder: Scores | Affine
     mixture: GaussianMixture
 
     def __repr__(self) -> str:
         return f"Release({self.mechanism}, {len(self.schema.columns)} columns, {self.guarantee})"
+
+    @property
+    def encoding(self) -> str:
+        return self.encoder.name
 
     @cached_property
     def layout(self) -> Layout:
@@ -128,13 +131,8 @@ class Release:
     def _frame(self, n: int, rng: np.random.Generator) -> pd.DataFrame:
         labels = self.mixture.sample_classes(n, rng)
         latent = self.mixture.sample(labels, rng)
-        columns: dict[str, pd.Series[Any]] = {}
-        for c, (name, bins) in enumerate(zip(self.layout.names, self.layout.bins, strict=True)):
-            codes, position = np.empty(n, dtype=np.int64), np.empty(n)
-            for k in range(self.layout.classes):
-                mine = labels == k
-                codes[mine], position[mine] = self.scores.columns[c].bins_at(latent[mine, c], k)
-            columns[name] = bins.decode(codes, position)
+        decoded = self.encoder.decode(latent, labels, self.layout.bins)
+        columns = dict(zip(self.layout.names, decoded, strict=True))
         if self.layout.label is not None and self.layout.label_bins is not None:
             columns[self.layout.label] = self.layout.label_bins.decode(labels, rng.random(n))
         return pd.DataFrame({name: columns[name] for name in self.schema.columns})
@@ -150,24 +148,11 @@ class Release:
             yield joint, code_label(batch, self.layout) if with_label else np.full(batch.num_rows, -1)
 
     def _log_class(self, cells: list[Cells], k: int) -> FloatArray:
-        """log(weight of class k) + log p(x | k), by the change of variables from latent to data."""
-        rows, columns = len(cells[0].codes), len(cells)
-        low, high = np.empty((rows, columns)), np.empty((rows, columns))
-        is_point = np.zeros((rows, columns), dtype=bool)
-        change = np.full(rows, np.log(self.mixture.weights[k]))
-        for c, (cell, bins) in enumerate(zip(cells, self.layout.bins, strict=True)):
-            column = self.scores.columns[c]
-            low[:, c], high[:, c] = column.box(cell.codes, k)
-            if isinstance(bins, CategoryBins) or cell.values is None:
-                continue
-            point = (cell.codes >= 0) & bins.continuous[cell.codes]
-            z = column.latent_at(cell.codes, bins.position(cell.values, cell.codes), k)
-            # dz/dx = (mass / width) / phi(z)
-            density = np.log(column.masses[k][cell.codes]) + z**2 / 2.0 + LOG_SQRT_2PI
-            low[:, c] = np.where(point, z, low[:, c])
-            is_point[:, c] = point
-            change += np.where(point, density, 0.0) - bins.log_width(cell.codes)
-        return self.mixture.log_boxes(k, low, high, is_point) + change
+        """log(weight of class k) + log p(x | k)."""
+        codes, values = [cell.codes for cell in cells], [cell.values for cell in cells]
+        boxes = self.encoder.boxes(codes, values, self.layout.bins, k)
+        inside = self.mixture.log_boxes(k, boxes.low, boxes.high, boxes.is_point)
+        return np.log(self.mixture.weights[k]) + inside + boxes.log_change
 
     def _label_width(self, labels: IntArray) -> FloatArray:
         bins = self.layout.label_bins

@@ -20,6 +20,7 @@ from safetensors.numpy import save as save_arrays
 
 from sfumato import __version__
 from sfumato.bins import FloatArray, Layout
+from sfumato.encoding.affine import Affine, check_affine
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.errors import ReleaseError, SchemaError
 from sfumato.files import replacing
@@ -65,7 +66,7 @@ class _Document(BaseModel):
     version: Literal[1]
     library: str
     mechanism: Literal["mixture"]
-    encoding: Literal["scores"]
+    encoding: Literal["scores", "affine"]
     guarantee: _Guarantee
     data_schema: dict[str, Any] = Field(alias="schema")
 
@@ -95,7 +96,9 @@ def read(path: str | Path) -> Release:
             document = _document(archive, path)
             _check_room(document[1], path)
             layout = Layout.of(document[1])
-            arrays = _load(archive, layout, path)
+            if document[0].encoding == "affine":
+                check_affine(layout.bins, layout.names)
+            arrays = _load(archive, _shapes(layout, document[0].encoding), path)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
         raise ReleaseError(f"{path} is not a release file, or is damaged ({type(error).__name__})") from error
     return _release(document[0], document[1], layout, arrays, path)
@@ -124,17 +127,18 @@ def _entry(name: str) -> zipfile.ZipInfo:
 def _arrays(release: Release) -> dict[str, FloatArray]:
     mixture = release.mixture
     arrays = {"weights": mixture.weights, "means": mixture.means, "covariances": mixture.covariances}
-    for c, column in enumerate(release.scores.columns):
-        arrays[f"order.{c}"] = column.order.astype(np.int64)
-        arrays[f"masses.{c}"] = column.masses
+    if isinstance(release.encoder, Scores):
+        for c, column in enumerate(release.encoder.columns):
+            arrays[f"order.{c}"] = column.order.astype(np.int64)
+            arrays[f"masses.{c}"] = column.masses
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _shapes(layout: Layout) -> dict[str, tuple[int, ...]]:
+def _shapes(layout: Layout, encoding: str) -> dict[str, tuple[int, ...]]:
     """What arrays a release of this schema has; their sizes are known before any is read."""
     k, d = layout.classes, len(layout.names)
     shapes: dict[str, tuple[int, ...]] = {"weights": (k,), "means": (k, d), "covariances": (k, d, d)}
-    for c, size in enumerate(layout.sizes):
+    for c, size in enumerate(layout.sizes if encoding == "scores" else ()):
         shapes[f"order.{c}"] = (size,)
         shapes[f"masses.{c}"] = (k, size)
     return shapes
@@ -194,8 +198,7 @@ def _bounded(archive: zipfile.ZipFile, name: str, most: int, path: str | Path) -
     return content
 
 
-def _load(archive: zipfile.ZipFile, layout: Layout, path: str | Path) -> dict[str, Any]:
-    shapes = _shapes(layout)
+def _load(archive: zipfile.ZipFile, shapes: dict[str, tuple[int, ...]], path: str | Path) -> dict[str, Any]:
     most = HEADER_BYTES + 200 * len(shapes) + 8 * sum(int(np.prod(shape)) for shape in shapes.values())
     content = _bounded(archive, ARRAYS_NAME, most, path)
     try:
@@ -221,9 +224,11 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     weights, covariances = arrays["weights"], arrays["covariances"]
     insist((weights > 0).all() and abs(weights.sum() - 1) < 1e-6, "weights are not probabilities")
     insist(np.allclose(covariances, covariances.swapaxes(1, 2)), "a covariance is not symmetric")
-    insist((np.linalg.eigvalsh(covariances) > SMALLEST_EIGENVALUE).all(), "a covariance is not positive definite")
+    scale = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2).clip(min=1.0 / LARGEST_ENTRY))
+    correlations = covariances / np.einsum("ki,kj->kij", scale, scale)
+    insist((np.linalg.eigvalsh(correlations) > SMALLEST_EIGENVALUE).all(), "a covariance is not positive definite")
     columns = []
-    for c, size in enumerate(layout.sizes):
+    for c, size in enumerate(layout.sizes if document.encoding == "scores" else ()):
         order, masses = arrays[f"order.{c}"], arrays[f"masses.{c}"]
         insist(np.array_equal(np.sort(order), np.arange(size)), f"order.{c} is not an order of the bins")
         insist((masses > 0).all(), f"masses.{c} are not probabilities")
@@ -242,4 +247,5 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         tuple(Spend(**spend.model_dump()) for spend in given.spends),
     )
     mixture = GaussianMixture(weights, arrays["means"], covariances)
-    return Release(schema, guarantee, document.mechanism, document.encoding, Scores(tuple(columns)), mixture)
+    encoder = Scores(tuple(columns)) if document.encoding == "scores" else Affine()
+    return Release(schema, guarantee, document.mechanism, encoder, mixture)

@@ -9,18 +9,23 @@ log-odds. A category then needs one latent coordinate, not one per level. Decodi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from sfumato.bins import Bins, FloatArray, IntArray
+from sfumato.bins import Bins, CategoryBins, FloatArray, IntArray
+from sfumato.encoding.boxes import Boxes
 from sfumato.encoding.marginals import Marginals
 
 HERMITE_TERMS = 7
 BISECTIONS = 40
 LARGEST_CORRELATION = 0.999
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -104,9 +109,11 @@ class ColumnScores:
 
 @dataclass(frozen=True)
 class Scores:
-    """The encoding of a whole table."""
+    """The encoding of a whole table, and the encoder of a model in its latent space."""
 
     columns: tuple[ColumnScores, ...]
+
+    name = "scores"
 
     @classmethod
     def of(cls, marginals: Marginals, bins: tuple[Bins, ...]) -> Scores:
@@ -120,6 +127,39 @@ class Scores:
     @property
     def classes(self) -> int:
         return len(self.columns[0].masses)
+
+    def decode(self, latent: FloatArray, labels: IntArray, bins: Sequence[Bins]) -> list[pd.Series[Any]]:
+        """The columns of latent rows of the given classes, in the schema's types."""
+        decoded = []
+        for c, (column, b) in enumerate(zip(self.columns, bins, strict=True)):
+            codes, position = np.empty(len(labels), dtype=np.int64), np.empty(len(labels))
+            for k in range(self.classes):
+                mine = labels == k
+                codes[mine], position[mine] = column.bins_at(latent[mine, c], k)
+            decoded.append(b.decode(codes, position))
+        return decoded
+
+    def boxes(
+        self, codes: Sequence[IntArray], values: Sequence[FloatArray | None], bins: Sequence[Bins], k: int
+    ) -> Boxes:
+        """The latent intervals of cells' bins in class k, or points where a bin spreads its mass over an interval."""
+        shape = (len(codes[0]), len(codes))
+        low, high = np.empty(shape), np.empty(shape)
+        is_point = np.zeros(shape, dtype=bool)
+        change = np.zeros(shape[0])
+        for c, (code, value, b) in enumerate(zip(codes, values, bins, strict=True)):
+            column = self.columns[c]
+            low[:, c], high[:, c] = column.box(code, k)
+            if value is None or isinstance(b, CategoryBins):
+                continue
+            point = (code >= 0) & b.continuous[code]
+            z = column.latent_at(code, b.position(value, code), k)
+            # dz/dx = (mass / width) / phi(z)
+            density = np.log(column.masses[k][code]) + z**2 / 2.0 + LOG_SQRT_2PI
+            low[:, c] = np.where(point, z, low[:, c])
+            is_point[:, c] = point
+            change += np.where(point, density, 0.0) - b.log_width(code)
+        return Boxes(low, high, is_point, change)
 
     def tables(self) -> list[list[FloatArray]]:
         """For each class and column, the latent coordinate of every bin."""

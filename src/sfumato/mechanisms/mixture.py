@@ -7,64 +7,28 @@ docs/proofs/mixture.md has the one paragraph that it takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.stats import chi2
 
-from sfumato.bins import FloatArray, Layout
+from sfumato.bins import FloatArray, Layout, OrderedBins
+from sfumato.encoding.affine import Affine, centre_and_scale
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
-from sfumato.mechanisms.plan import Plan, moment_costs, radius
+from sfumato.mechanisms.moments import Look, Space, choose_space, combine, combine_means, entry_noise, look, pull
+from sfumato.mechanisms.plan import Plan
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries import MAP_BITS, Asker, Histograms, Latent, Moments
+from sfumato.private.queries import FIXED_BITS, LATENT_BITS, AffineImage, Asker, Histograms, ScoreImage
 
 SMALLEST_VARIANCE = 0.02  # of a column's scores: below it the column is as good as constant
 SMALLEST_EIGENVALUE = 0.05  # of a released correlation matrix: noisy CDFs do not support a sharper one
-FLATTEST = 1.0 / 64.0  # smallest eigenvalue that whitening will stretch: the map stays below 8
+FARTHEST_MEAN = 1.0  # of a class, in latent units: histograms are never that wrong
 
 
-@dataclass(frozen=True)
-class Look:
-    """One noisy look at the moments of every class, in a latent space reached by the maps.
-
-    `counts`, `means` and `covariances` carry noise of standard deviation `count_sd` (one number for all
-    classes), `mean_sd[k]` a coordinate, and `covariance_sd[k]` (over sqrt(2) off the diagonal).
-    """
-
-    maps: FloatArray
-    counts: FloatArray
-    count_sd: float
-    means: FloatArray
-    mean_sd: FloatArray
-    covariances: FloatArray
-    covariance_sd: FloatArray
-
-
-def fit_mixture(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores, GaussianMixture]:
+def fit_mixture(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores | Affine, GaussianMixture]:
     """Ask the three queries and build the model from their answers."""
     marginals = ask_histograms(curator, layout, plan)
-    scores = Scores.of(marginals, layout.bins)
-    variances = scores.variances()
-    pilot_budget = plan.rounds[1].share * plan.mu**2
-    radii = [radius(float(total)) for total in (variances + scores.means() ** 2).sum(axis=1)]
-    flat = np.stack([np.eye(plan.columns)] * plan.classes)
-    pilot = look(curator, "moments", scores, marginals, flat, radii, plan, pilot_budget)
-
-    shapes = settle(pilot.covariances, _noise(pilot), variances, pilot.counts)
-    maps = choose_maps(shapes, pilot, curator.remaining / pilot_budget, radii)
-    whitened = maps is not flat and not np.array_equal(maps, flat)
-    clip = [radius(plan.columns)] * plan.classes if whitened else radii
-    final = look(curator, "moments again", scores, marginals, maps, clip, plan, curator.remaining)
-
-    counts = _counts(marginals, layout, pilot, final)
-    covariances, noise = combine(pilot, final)
-    settled = settle(covariances, noise, variances, counts)
-    correlations = np.stack(
-        [nearest_correlation(scores.latent_correlation(settled[k], k)) for k in range(plan.classes)]
-    )
-    means = latent_means(scores, marginals, pilot, final)
-    return scores, GaussianMixture(counts / counts.sum(), means, correlations)
+    if plan.encoding == "affine":
+        return fit_affine(curator, layout, plan, marginals)
+    return fit_scores(curator, layout, plan, marginals)
 
 
 def ask_histograms(curator: Asker, layout: Layout, plan: Plan) -> Marginals:
@@ -75,74 +39,53 @@ def ask_histograms(curator: Asker, layout: Layout, plan: Plan) -> Marginals:
     return clean(query.unpack(answer.values), sd, layout.bins)
 
 
-def look(
-    curator: Asker,
-    name: str,
-    scores: Scores,
-    marginals: Marginals,
-    maps: FloatArray,
-    radii: list[float],
-    plan: Plan,
-    mu_squared: float,
-) -> Look:
-    """Ask for count, sum and second moment per class of the latent rows under `maps`."""
-    dim = plan.columns
-    identity = np.array_equal(maps, np.stack([np.eye(dim)] * plan.classes))
-    latent = Latent.of(scores.tables(), radii, None if identity else list(maps))
-    shares = moment_costs(marginals.counts, dim, radius(dim)).shares
-    query = Moments(latent, shares)
-    answer = curator.total(name, query, mu_squared)
-    counts, sums, seconds = query.unpack(answer.values)
-    count_sd, sum_sd, second_sd = query.unpack(answer.sd)
-    if latent.maps is not None:
-        maps = np.stack(latent.maps) / 2.0**MAP_BITS  # as quantised, which is what was applied
-    size = np.maximum(counts, marginals.counts / 2.0)  # a rare class's second count may drown
-    kept = np.array([unclipped(dim, r, m) for r, m in zip(radii, _spread(scores, identity), strict=True)])
-    means = sums / size[:, None]
-    covariances = seconds / (size * kept)[:, None, None] - np.einsum("ki,kj->kij", means, means)
-    return Look(
-        maps,
-        counts,
-        float(count_sd[0]),
-        means,
-        sum_sd[:, 0] / size,
-        covariances,
-        second_sd[:, 0, 0] / (size * kept),
-    )
+def fit_scores(curator: Asker, layout: Layout, plan: Plan, marginals: Marginals) -> tuple[Scores, GaussianMixture]:
+    """One Gaussian per class in the space of normal scores."""
+    scores = Scores.of(marginals, layout.bins)
+    variances = scores.variances()
+    plain = Space.plain(ScoreImage.of(scores.tables()), (variances + scores.means() ** 2).sum(axis=1))
+    pilot_budget = plan.rounds[1].share * plan.mu**2
+    pilot = look(curator, "moments", plain, marginals.counts, pilot_budget)
+    shapes = settle(pilot.covariances, entry_noise(pilot), variances)
+    space = choose_space(plain, shapes, pilot, curator.remaining / pilot_budget)
+    final = look(curator, "moments again", space, marginals.counts, curator.remaining)
+
+    covariances, noise = combine(pilot, final)
+    settled = settle(covariances, noise, variances)
+    correlations = [nearest_correlation(scores.latent_correlation(c, k)) for k, c in enumerate(settled)]
+    counts = class_counts(marginals, layout, pilot, final)
+    means = latent_means(scores, marginals, pilot, final)
+    return scores, GaussianMixture(counts / counts.sum(), means, np.stack(correlations))
 
 
-def _spread(scores: Scores, identity: bool) -> FloatArray:
-    """The mean squared norm of a latent row in each class."""
-    dim = len(scores.columns)
-    if not identity:
-        return np.full(scores.classes, float(dim))
-    return (scores.variances() + scores.means() ** 2).sum(axis=1)
+def fit_affine(curator: Asker, layout: Layout, plan: Plan, marginals: Marginals) -> tuple[Affine, GaussianMixture]:
+    """One Gaussian per class in data units: the second look is taken around the first one's means."""
+    centres, scales = centre_and_scale(marginals, layout.bins)
+    spreads = np.full(plan.classes, float(plan.columns))
+    plain = Space.plain(affine_image(centres, scales, layout), spreads)
+    pilot_budget = plan.rounds[1].share * plan.mu**2
+    pilot = look(curator, "moments", plain, marginals.counts, pilot_budget)
+    shift = shrink_means(pilot.means, np.broadcast_to(pilot.mean_sd[:, None] ** 2, pilot.means.shape))
+    shapes = settle_shapes(pilot.covariances, entry_noise(pilot))
+    moved = Space.plain(affine_image(centres + scales * shift, scales, layout), spreads)
+    space = choose_space(moved, shapes, pilot, curator.remaining / pilot_budget)
+    final = look(curator, "moments again", space, marginals.counts, curator.remaining)
+
+    covariances, noise = combine(pilot, final)
+    units = np.einsum("ki,kj->kij", scales, scales)
+    counts = class_counts(marginals, layout, pilot, final)
+    means = centres + scales * shrink_means(*combine_means(pilot, final, shift))
+    return Affine(), GaussianMixture(counts / counts.sum(), means, settle_shapes(covariances, noise) * units)
 
 
-def unclipped(dim: int, clip: float, spread: float) -> float:
-    """The share of the second moment that survives clipping, for normal rows of mean square norm `spread`.
-
-    E min(X, c) / d for X chi-square with d degrees of freedom is F_{d+2}(c) + c (1 - F_d(c)) / d.
-    """
-    c = clip**2 * dim / spread
-    return float(chi2.cdf(c, dim + 2) + c * chi2.sf(c, dim) / dim)
+def affine_image(centres: FloatArray, scales: FloatArray, layout: Layout) -> AffineImage:
+    """Centre and scale on the whole-number scale on which the source gives values."""
+    bounds = np.array([b.bounds for b in layout.bins if isinstance(b, OrderedBins)])
+    grid = (bounds[:, 1] - bounds[:, 0]) / 2.0**FIXED_BITS
+    return AffineImage(np.rint((centres - bounds[:, 0]) / grid), grid / scales * 2.0**LATENT_BITS)
 
 
-def entry_variance(sd: float, gram: FloatArray) -> FloatArray:
-    """Variance of the entries of A W A^T with gram = A A^T, for symmetric noise W with standard deviation
-    `sd` on the diagonal and sd / sqrt(2) off it."""
-    diagonal = np.diag(gram)
-    return np.asarray(0.5 * sd**2 * (np.outer(diagonal, diagonal) + gram**2))
-
-
-def _noise(view: Look) -> FloatArray:
-    """Entry variances of a look's covariances, taken back to the space of scores."""
-    back = np.linalg.inv(view.maps)
-    grams = back @ np.swapaxes(back, 1, 2)
-    return np.stack([entry_variance(sd, gram) for sd, gram in zip(view.covariance_sd, grams, strict=True)])
-
-
-def settle(covariances: FloatArray, noise: FloatArray, variances: FloatArray, counts: FloatArray) -> FloatArray:
+def settle(covariances: FloatArray, noise: FloatArray, variances: FloatArray) -> FloatArray:
     """Covariances of the scores, with the noise shrunk away and the variances that the marginals imply.
 
     In units of correlation, all classes together are shrunk towards independence and each class towards
@@ -152,19 +95,36 @@ def settle(covariances: FloatArray, noise: FloatArray, variances: FloatArray, co
     scale = np.sqrt(np.where(live, variances, 1.0))
     units = np.einsum("ki,kj->kij", scale, scale)
     free = np.einsum("ki,kj->kij", live, live) & ~np.eye(variances.shape[1], dtype=bool)
-    rho = np.where(free, covariances / units, 0.0)
-    energy = np.where(free, noise / units**2, 0.0).sum(axis=(1, 2))
-    precision = 1.0 / np.maximum(energy, 1e-300) if energy.any() else counts
+    mixed = _shrink(np.where(free, covariances / units, 0.0), np.where(free, noise / units**2, 0.0), 0.0)
+    own = np.where(free, mixed, 0.0) + np.eye(variances.shape[1])
+    return np.stack([nearest_correlation(m) for m in own]) * units
+
+
+def settle_shapes(covariances: FloatArray, noise: FloatArray) -> FloatArray:
+    """Covariances in standardised units, shrunk like correlations but with variances of their own."""
+    mixed = _shrink(covariances, noise, np.eye(covariances.shape[1]))
+    floor = SMALLEST_EIGENVALUE * np.trace(mixed, axis1=1, axis2=2).clip(min=1.0) / mixed.shape[1]
+    values, vectors = np.linalg.eigh(mixed)
+    lifted = np.maximum(values, floor[:, None])
+    return np.asarray((vectors * lifted[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+
+
+def _shrink(matrices: FloatArray, noise: FloatArray, target: FloatArray | float) -> FloatArray:
+    """All matrices together towards the target, then each towards all together."""
+    energy = noise.sum(axis=(1, 2))
+    precision = 1.0 / np.maximum(energy, 1e-300)
     pooling = precision / precision.sum()
-    pooled = np.einsum("k,kij->ij", pooling, rho)
-    pooled *= 1.0 - _pull((pooling**2 * energy).sum(), (pooled**2).sum())
-    pulls = [_pull(e, ((r - pooled)[f] ** 2).sum()) for r, e, f in zip(rho, energy, free, strict=True)]
-    mixed = np.stack([np.where(f, r + p * (pooled - r), 0.0) for r, p, f in zip(rho, pulls, free, strict=True)])
-    return np.stack([nearest_correlation(m + np.eye(len(m))) for m in mixed]) * units
+    pooled = np.einsum("k,kij->ij", pooling, matrices)
+    pooled += pull((pooling**2 * energy).sum(), ((pooled - target) ** 2).sum()) * (target - pooled)
+    far = [((m - pooled)[n > 0] ** 2).sum() for m, n in zip(matrices, noise, strict=True)]
+    pulls = np.array([pull(e, f) for e, f in zip(energy, far, strict=True)])
+    return np.asarray(matrices + pulls[:, None, None] * (pooled - matrices))
 
 
-def _pull(noise_energy: float, distance: float) -> float:
-    return 1.0 if distance <= noise_energy else noise_energy / distance
+def shrink_means(means: FloatArray, variance: FloatArray) -> FloatArray:
+    """Each class's mean towards the centre that its histograms found, by the James-Stein weight."""
+    pulls = [pull(v.sum(), (m**2).sum()) for m, v in zip(means, variance, strict=True)]
+    return np.asarray(means * (1.0 - np.array(pulls))[:, None])
 
 
 def nearest_correlation(matrix: FloatArray) -> FloatArray:
@@ -177,66 +137,17 @@ def nearest_correlation(matrix: FloatArray) -> FloatArray:
     return np.asarray((result + result.T) / 2.0)
 
 
-def choose_maps(shapes: FloatArray, pilot: Look, ratio: float, radii: list[float]) -> FloatArray:
-    """Whiten each class by its shape, or leave the space alone: whichever predicts the lower KL.
-
-    `ratio` is the budget of the round to come over the pilot's. The covariance's part of the expected KL is
-    a quarter of the sum of its entry variances in whitened units. Where the space is left alone, both
-    looks together are exactly one look at the whole budget, so nothing is lost by having asked twice.
-    """
-    dim = shapes.shape[1]
-    whitening = np.stack([_inverse_root(shape) for shape in shapes])
-    share = pilot.counts.clip(1.0) / pilot.counts.clip(1.0).sum()
-    leave = stretch = 0.0
-    for k, a in enumerate(whitening):
-        first = entry_variance(pilot.covariance_sd[k], a @ a.T)
-        again = first / ratio
-        sd = pilot.covariance_sd[k] * (radius(dim) / radii[k]) ** 2 / np.sqrt(ratio)
-        leave += share[k] * (first * again / (first + again)).sum() / 4.0
-        whitened = entry_variance(sd, np.eye(dim))
-        stretch += share[k] * (first * whitened / (first + whitened)).sum() / 4.0
-    return whitening if stretch < leave else np.stack([np.eye(dim)] * len(shapes))
-
-
-def _inverse_root(shape: FloatArray) -> FloatArray:
-    values, vectors = np.linalg.eigh(shape)
-    return np.asarray((vectors / np.sqrt(np.maximum(values, FLATTEST))) @ vectors.T)
-
-
-def combine(pilot: Look, final: Look) -> tuple[FloatArray, FloatArray]:
-    """Both looks' covariances in the space of scores, and the variance of their entries.
-
-    They are averaged in the final look's space, entry by entry, with inverse variances.
-    """
-    covariances, noise = [], []
-    for k, a in enumerate(final.maps):
-        back = np.linalg.inv(a)
-        first = entry_variance(pilot.covariance_sd[k], a @ a.T)
-        second = entry_variance(final.covariance_sd[k], np.eye(len(a)))
-        mean = (a @ pilot.covariances[k] @ a.T / first + final.covariances[k] / second) / (1 / first + 1 / second)
-        covariances.append(back @ mean @ back.T)
-        one = entry_variance(pilot.covariance_sd[k], np.eye(len(a)))
-        two = entry_variance(final.covariance_sd[k], back @ back.T)
-        noise.append(one * two / (one + two))
-    return np.stack(covariances), np.stack(noise)
-
-
 def latent_means(scores: Scores, marginals: Marginals, pilot: Look, final: Look) -> FloatArray:
     """Where each class's latent mean lies, once the moments have corrected the histograms.
 
     The histograms put it at zero with an error of known size; the two looks measure it again.
     """
-    expected = scores.means()
-    means = np.empty_like(expected)
-    for k in range(scores.classes):
-        back = np.linalg.inv(final.maps[k])
-        variance = np.stack([np.full(len(back), pilot.mean_sd[k] ** 2), final.mean_sd[k] ** 2 * (back**2).sum(axis=1)])
-        measured = np.stack([pilot.means[k], back @ final.means[k]])
-        precision = (1.0 / variance).sum(axis=0)
-        offset = (measured / variance).sum(axis=0) / precision - expected[k]
-        prior = marginals.sd**2 * _score_energy(scores, marginals, k) / marginals.counts[k] ** 2
-        means[k] = offset * prior / (prior + 1.0 / precision) / scores.hermite(k)[:, 0].clip(0.1)
-    return means.clip(-1.0, 1.0)
+    measured, variance = combine_means(pilot, final, np.zeros_like(pilot.means))
+    offset = measured - scores.means()
+    energy = np.stack([_score_energy(scores, marginals, k) for k in range(scores.classes)])
+    prior = marginals.sd**2 * energy / marginals.counts[:, None] ** 2
+    slope = np.stack([scores.hermite(k)[:, 0] for k in range(scores.classes)]).clip(0.1)
+    return np.asarray((offset * prior / (prior + variance) / slope).clip(-FARTHEST_MEAN, FARTHEST_MEAN))
 
 
 def _score_energy(scores: Scores, marginals: Marginals, k: int) -> FloatArray:
@@ -249,7 +160,7 @@ def _score_energy(scores: Scores, marginals: Marginals, k: int) -> FloatArray:
     )
 
 
-def _counts(marginals: Marginals, layout: Layout, pilot: Look, final: Look) -> FloatArray:
+def class_counts(marginals: Marginals, layout: Layout, pilot: Look, final: Look) -> FloatArray:
     """Class counts from all three rounds, weighed by their precision."""
     histogram_precision = (1.0 / (marginals.sd**2 * np.array(layout.sizes))).sum()
     precision = np.array([histogram_precision, pilot.count_sd**-2, final.count_sd**-2])

@@ -61,6 +61,7 @@ class Plan:
     classes: int
     columns: int
     cells: int
+    encoding: str
     rounds: tuple[Round, ...]
     column_shares: tuple[float, ...]
     moment_shares: tuple[float, float, float]
@@ -81,6 +82,7 @@ def make_plan(
     adjacency: Adjacency,
     rows: int | None,
     unit_rows: int = 1,
+    encoding: str = "scores",
 ) -> Plan:
     """Divide the budget between histograms and moments from public facts alone."""
     guess = DEFAULT_ROWS if rows is None else rows
@@ -108,6 +110,7 @@ def make_plan(
         classes=classes,
         columns=columns,
         cells=classes * sum(layout.sizes),
+        encoding=encoding,
         rounds=_rounds(mu, share),
         column_shares=tuple(float(s) for s in column_shares),
         moment_shares=moments.shares,

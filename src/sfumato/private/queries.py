@@ -12,6 +12,7 @@ No query here reads a table: it is handed batches of bin numbers by the engine.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -22,6 +23,7 @@ from sfumato.private.accounting import Adjacency
 
 LATENT_BITS = 12  # fractional bits of a latent coordinate
 MAP_BITS = 12  # fractional bits of a matrix that maps latent rows
+FIXED_BITS = 24  # a value's place between its bounds, as a whole number
 LATENT_LIMIT = (16 << LATENT_BITS) - 1  # |z| < 16, so products stay below 2^32
 MAP_LIMIT = (16 << MAP_BITS) - 1
 BATCH_CAP = 1 << 20  # rows in one exact float64 product: 2^20 * 2^32 < 2^53
@@ -31,14 +33,20 @@ SLACK = 1.0 + 1e-12  # outweighs the roundings in computing weights and bounds
 IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 CodeArray: TypeAlias = np.ndarray[Any, np.dtype[np.int16] | np.dtype[np.int32]]
 FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows as bin numbers: `codes[c, i]` is row i's bin in column c, or -1; `labels[i]` its class."""
+    """Some rows as bin numbers: `codes[c, i]` is row i's bin in column c, or -1; `labels[i]` its class.
+
+    Where values themselves are needed, `fixed[c, i]` is the value's place between the column's bounds, from 0 to
+    2^FIXED_BITS, or -1.
+    """
 
     codes: CodeArray
     labels: IntArray
+    fixed: np.ndarray[Any, np.dtype[np.int32]] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -124,32 +132,28 @@ class Histograms:
         return np.split(flat.reshape(self.classes, -1), np.cumsum(self.sizes)[:-1], axis=1)
 
 
-@dataclass(frozen=True)
-class Latent:
-    """The map from a row's bins to its place in latent space, in integers.
+class Image(Protocol):
+    """A map from a row to a vector of whole numbers below LATENT_LIMIT, with LATENT_BITS fractional bits."""
 
-    `tables[k][c]` holds the latent coordinate of every bin of column c for class k, and a last entry 0
-    for the code -1. `maps[k]`, if given, is a matrix applied afterwards. `radii[k]` is the squared radius
-    to which rows of class k are clipped. Coordinates have LATENT_BITS fractional bits, matrices MAP_BITS,
-    squared radii twice LATENT_BITS.
-    """
+    @property
+    def dim(self) -> int: ...
+
+    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
+        """The images of the rows `mine`, all of class k, one a column; each depends on that row alone."""
+
+
+@dataclass(frozen=True)
+class ScoreImage:
+    """Bins looked up in tables: `tables[k][c]` holds the coordinate of every bin of column c for class k, and a
+    last entry 0 for the code -1."""
 
     tables: tuple[tuple[IntArray, ...], ...]
-    radii: tuple[int, ...]
-    maps: tuple[IntArray, ...] | None = None
 
     @classmethod
-    def of(
-        cls,
-        tables: list[list[FloatArray]],
-        radii: list[float],
-        maps: list[FloatArray] | None = None,
-    ) -> Latent:
-        """Quantise tables, radii and matrices given as real numbers."""
+    def of(cls, tables: Sequence[Sequence[FloatArray]]) -> ScoreImage:
+        """Quantise tables of real numbers."""
         return cls(
             tuple(tuple(np.append(_quantise(t, LATENT_BITS, LATENT_LIMIT), 0) for t in row) for row in tables),
-            tuple(max(1, math.floor(r * r * 4.0**LATENT_BITS)) for r in radii),
-            None if maps is None else tuple(_quantise(m, MAP_BITS, MAP_LIMIT) for m in maps),
         )
 
     @property
@@ -160,6 +164,58 @@ class Latent:
     def _float_tables(self) -> tuple[tuple[FloatArray, ...], ...]:
         return tuple(tuple(t.astype(np.float64) for t in row) for row in self.tables)
 
+    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
+        codes = batch.codes[:, mine]
+        z = np.empty(codes.shape)
+        for c, table in enumerate(self._float_tables[k]):
+            np.take(table, codes[c], out=z[c], mode="wrap")  # -1 wraps to the last entry, 0
+        return z
+
+
+@dataclass(frozen=True)
+class AffineImage:
+    """Values centred and scaled: (fixed - centres[k]) * factors[k], rounded; 0 for a value that is missing.
+
+    Subtraction, multiplication and rounding are elementwise and correctly rounded.
+    """
+
+    centres: FloatArray  # (classes, columns), whole numbers on the scale of Batch.fixed
+    factors: FloatArray
+
+    @property
+    def dim(self) -> int:
+        return int(self.centres.shape[1])
+
+    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
+        if batch.fixed is None:
+            raise ValueError("the source was not asked for values")
+        fixed = batch.fixed[:, mine]
+        z = np.rint((fixed - self.centres[k][:, None]) * self.factors[k][:, None])
+        return np.where(fixed < 0, 0.0, np.clip(z, -LATENT_LIMIT, LATENT_LIMIT))
+
+
+@dataclass(frozen=True)
+class Latent:
+    """The latent space in which moments are taken: an image, a matrix per class (or none), and the squared radii to
+    which rows are clipped. Matrices have MAP_BITS fractional bits, squared radii twice LATENT_BITS."""
+
+    image: Image
+    radii: tuple[int, ...]
+    maps: tuple[IntArray, ...] | None = None
+
+    @classmethod
+    def of(cls, image: Image, radii: Sequence[float], maps: Sequence[FloatArray] | None = None) -> Latent:
+        """Quantise radii and matrices given as real numbers."""
+        return cls(
+            image,
+            tuple(max(1, math.floor(r * r * 4.0**LATENT_BITS)) for r in radii),
+            None if maps is None else tuple(_quantise(m, MAP_BITS, MAP_LIMIT) for m in maps),
+        )
+
+    @property
+    def dim(self) -> int:
+        return self.image.dim
+
     def rows(self, batch: Batch, k: int) -> FloatArray:
         """The latent rows of class k, one a column, clipped: whole numbers held as float64.
 
@@ -167,10 +223,7 @@ class Latent:
         whatever order it is evaluated; sqrt, divide and multiply are correctly rounded elementwise. So a
         row's result does not depend on which other rows are in the batch.
         """
-        codes = batch.codes[:, batch.labels == k]
-        z = np.empty(codes.shape)
-        for c, table in enumerate(self._float_tables[k]):
-            np.take(table, codes[c], out=z[c], mode="wrap")  # -1 wraps to the last entry, 0
+        z = self.image.rows(batch, batch.labels == k, k)
         if self.maps is not None:
             mapped = np.trunc((self.maps[k].astype(np.float64) @ z) / 2.0**MAP_BITS)
             z = np.clip(mapped, -LATENT_LIMIT, LATENT_LIMIT)

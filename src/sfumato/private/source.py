@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from sfumato.bins import Layout
+from sfumato.bins import NOWHERE, Layout, OrderedBins
 from sfumato.coding import code_cells, code_label, read_batches
-from sfumato.private.queries import Batch
+from sfumato.private.queries import FIXED_BITS, Batch
 from sfumato.private.units import TagArray, Units
 from sfumato.tables import Table, texts
 
@@ -24,10 +24,11 @@ _NO_TAGS: TagArray = np.zeros((0, 4), dtype=np.uint64)
 class Source:
     """A table seen through a schema's bins, with the rows that count for each unit of privacy."""
 
-    def __init__(self, table: Table, layout: Layout, units: Units | None = None) -> None:
+    def __init__(self, table: Table, layout: Layout, units: Units | None = None, values: bool = False) -> None:
         self._table = table
         self._layout = layout
         self._units = units
+        self._values = values
         largest = max(layout.sizes)
         self._dtype = np.int16 if largest < np.iinfo(np.int16).max else np.int32
 
@@ -49,15 +50,22 @@ class Source:
     def _code(self, batch: pa.RecordBatch) -> Tagged:
         labels = code_label(batch, self._layout)
         codes = np.empty((len(self._layout.names), batch.num_rows), dtype=self._dtype)
+        fixed = np.full(codes.shape, NOWHERE, dtype=np.int32) if self._values else None
         for c, (name, bins) in enumerate(zip(self._layout.names, self._layout.bins, strict=True)):
-            codes[c] = code_cells(batch.column(name), bins).codes
+            cells = code_cells(batch.column(name), bins)
+            codes[c] = cells.codes
+            if fixed is not None and isinstance(bins, OrderedBins) and cells.values is not None:
+                fixed[c] = bins.fixed(cells.values, FIXED_BITS)
         counted = labels >= 0  # a row with a bad label counts nowhere
-        kept = _only(Batch(codes, labels), counted)
+        kept = _only(Batch(codes, labels, fixed), counted)
         if self._units is None:
             return kept, _NO_TAGS
         ids = texts(batch.column(self._layout.unit)).filter(pa.array(counted))
-        return kept, self._units.tags(ids, kept.codes, kept.labels)
+        return kept, self._units.tags(ids, kept)
 
 
 def _only(batch: Batch, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> Batch:
-    return batch if kept.all() else Batch(batch.codes[:, kept], batch.labels[kept])
+    if kept.all():
+        return batch
+    fixed = None if batch.fixed is None else batch.fixed[:, kept]
+    return Batch(batch.codes[:, kept], batch.labels[kept], fixed)

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries import CodeArray, IntArray, Query
+from sfumato.private.queries import Batch, Query
 
 KEY_BYTES = 32
 HASH_BYTES = 16
@@ -39,11 +39,12 @@ class Units:
     rows: int
     key: bytes
 
-    def tags(self, ids: pa.Array, codes: CodeArray, labels: IntArray) -> TagArray:
+    def tags(self, ids: pa.Array, batch: Batch) -> TagArray:
         """(rows, 4) words: the hash of each row's unit, then the hash of its content."""
         distinct = pc.dictionary_encode(ids)
         hashed = self._hashes([text.encode() for text in distinct.dictionary.to_pylist()], b"unit")
-        content = np.ascontiguousarray(np.vstack([codes.astype(np.int64), labels[None, :]]).T)
+        parts = [batch.codes, batch.labels[None, :]] + ([] if batch.fixed is None else [batch.fixed])
+        content = np.ascontiguousarray(np.vstack([part.astype(np.int64) for part in parts]).T)
         width = content.shape[1] * content.itemsize
         raw = content.tobytes()
         rows = self._hashes([raw[i : i + width] for i in range(0, len(raw), width)], b"row")

@@ -1,0 +1,21 @@
+"""Where the cells of a table lie in a model's latent space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.bins import FloatArray
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """For each row and column an interval, or the point `low` where `is_point`; `log_change[i]` turns the latent
+    probability of row i into one of data."""
+
+    low: FloatArray
+    high: FloatArray
+    is_point: np.ndarray[Any, np.dtype[np.bool_]]
+    log_change: FloatArray

@@ -13,7 +13,17 @@ from sfumato.bins import FloatArray, Layout, OrderedBins
 from sfumato.encoding.affine import Affine, centre_and_scale
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
-from sfumato.mechanisms.moments import Look, Space, choose_space, combine, combine_means, entry_noise, look, pull
+from sfumato.mechanisms.moments import (
+    Look,
+    Space,
+    choose_space,
+    combine,
+    combine_means,
+    entry_noise,
+    look,
+    pull,
+    to_plain,
+)
 from sfumato.mechanisms.plan import Plan
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.queries import FIXED_BITS, LATENT_BITS, AffineImage, Asker, Histograms, ScoreImage
@@ -50,8 +60,8 @@ def fit_scores(curator: Asker, layout: Layout, plan: Plan, marginals: Marginals)
     space = choose_space(plain, shapes, pilot, curator.remaining / pilot_budget)
     final = look(curator, "moments again", space, marginals.counts, curator.remaining)
 
-    covariances, noise = combine(pilot, final)
-    settled = settle(covariances, noise, variances)
+    one, two = entry_noise(pilot), entry_noise(final)
+    settled = settle(to_plain(combine(pilot, final)[0], final), one * two / (one + two), variances)
     correlations = [nearest_correlation(scores.latent_correlation(c, k)) for k, c in enumerate(settled)]
     counts = class_counts(marginals, layout, pilot, final)
     means = latent_means(scores, marginals, pilot, final)
@@ -71,11 +81,11 @@ def fit_affine(curator: Asker, layout: Layout, plan: Plan, marginals: Marginals)
     space = choose_space(moved, shapes, pilot, curator.remaining / pilot_budget)
     final = look(curator, "moments again", space, marginals.counts, curator.remaining)
 
-    covariances, noise = combine(pilot, final)
+    shapes = to_plain(settle_residuals(*combine(pilot, final)), final)
     units = np.einsum("ki,kj->kij", scales, scales)
     counts = class_counts(marginals, layout, pilot, final)
     means = centres + scales * shrink_means(*combine_means(pilot, final, shift))
-    return Affine(), GaussianMixture(counts / counts.sum(), means, settle_shapes(covariances, noise) * units)
+    return Affine(), GaussianMixture(counts / counts.sum(), means, shapes * units)
 
 
 def affine_image(centres: FloatArray, scales: FloatArray, layout: Layout) -> AffineImage:
@@ -102,9 +112,20 @@ def settle(covariances: FloatArray, noise: FloatArray, variances: FloatArray) ->
 
 def settle_shapes(covariances: FloatArray, noise: FloatArray) -> FloatArray:
     """Covariances in standardised units, shrunk like correlations but with variances of their own."""
-    mixed = _shrink(covariances, noise, np.eye(covariances.shape[1]))
-    floor = SMALLEST_EIGENVALUE * np.trace(mixed, axis1=1, axis2=2).clip(min=1.0) / mixed.shape[1]
-    values, vectors = np.linalg.eigh(mixed)
+    return _lift(_shrink(covariances, noise, np.eye(covariances.shape[1])))
+
+
+def settle_residuals(covariances: FloatArray, noise: FloatArray) -> FloatArray:
+    """Covariances in the space that the first look whitened: each shrunk towards what that look found, the unit."""
+    unit = np.eye(covariances.shape[1])
+    pulls = np.array([pull(n.sum(), ((c - unit) ** 2).sum()) for c, n in zip(covariances, noise, strict=True)])
+    return _lift(covariances + pulls[:, None, None] * (unit - covariances))
+
+
+def _lift(matrices: FloatArray) -> FloatArray:
+    """Raise eigenvalues below a small share of the mean eigenvalue."""
+    floor = SMALLEST_EIGENVALUE * np.trace(matrices, axis1=1, axis2=2).clip(min=1.0) / matrices.shape[1]
+    values, vectors = np.linalg.eigh(matrices)
     lifted = np.maximum(values, floor[:, None])
     return np.asarray((vectors * lifted[:, None, :]) @ np.swapaxes(vectors, 1, 2))
 

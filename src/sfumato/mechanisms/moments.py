@@ -132,22 +132,22 @@ def _inverse_root(shape: FloatArray) -> FloatArray:
 
 
 def combine(pilot: Look, final: Look) -> tuple[FloatArray, FloatArray]:
-    """Both looks' covariances in the plain space, and the variance of their entries.
-
-    They are averaged in the final look's space, entry by entry, with inverse variances.
-    """
+    """Both looks' covariances in the final look's space, and the variance of their entries: averaged entry by
+    entry with inverse variances."""
     covariances, noise = [], []
     for k, a in enumerate(final.maps):
-        back, identity = np.linalg.inv(a), np.eye(len(a))
         first = entry_variance(pilot.covariance_sd[k], a @ a.T)
-        second = entry_variance(final.covariance_sd[k], identity)
-        there = a @ pilot.covariances[k] @ a.T
-        mean = (there / first + final.covariances[k] / second) / (1 / first + 1 / second)
-        covariances.append(back @ mean @ back.T)
-        one = entry_variance(pilot.covariance_sd[k], identity)
-        two = entry_variance(final.covariance_sd[k], back @ back.T)
-        noise.append(one * two / (one + two))
+        second = entry_variance(final.covariance_sd[k], np.eye(len(a)))
+        variance = first * second / (first + second)
+        covariances.append(variance * (a @ pilot.covariances[k] @ a.T / first + final.covariances[k] / second))
+        noise.append(variance)
     return np.stack(covariances), np.stack(noise)
+
+
+def to_plain(covariances: FloatArray, final: Look) -> FloatArray:
+    """Covariances taken back from a look's space."""
+    back = np.linalg.inv(final.maps)
+    return np.asarray(back @ covariances @ np.swapaxes(back, 1, 2))
 
 
 def combine_means(pilot: Look, final: Look, shift: FloatArray) -> tuple[FloatArray, FloatArray]:

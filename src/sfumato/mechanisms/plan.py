@@ -21,6 +21,7 @@ from sfumato.private.accounting import Adjacency
 DEFAULT_ROWS = 10_000  # a public guess, where the user makes none
 LOG_SLOPE = 10.0  # how much a column's log-density is taken to change over its range
 HIDDEN_CELLS = 4.0  # how many times the second-order cost of a histogram its hidden cells add up to
+AFFINE_HISTOGRAM_SHARE = 0.5  # an affine model's histograms only find centres and scales
 PILOT_SHARE = 1.0 / 3.0  # of the moments' budget, for the round that finds their shape
 
 
@@ -95,6 +96,8 @@ def make_plan(
     moments = moment_costs(per_class, columns, radius(columns))
     parts = [histogram, moments.count, moments.mean, moments.covariance]
     shares = split(parts)
+    if encoding == "affine":
+        shares = np.append(AFFINE_HISTOGRAM_SHARE, (1.0 - AFFINE_HISTOGRAM_SHARE) * split(parts[1:]))
     # A replacement or a changed label moves every query of this mechanism by sqrt(2), a unit by its rows.
     reach = (1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0) * unit_rows**2
     names = ["marginals", "class weights", "means", "covariances"]

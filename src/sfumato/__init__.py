@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Guarantee": "sfumato.release",
     "Plan": "sfumato.mechanisms.plan",
+    "PrivateMixture": "sfumato.estimator",
     "Release": "sfumato.release",
     "Schema": "sfumato.schema",
     "accounting": "sfumato.private",
@@ -21,6 +22,7 @@ _HOMES = {
 __all__ = [
     "Guarantee",
     "Plan",
+    "PrivateMixture",
     "Release",
     "Schema",
     "__version__",
@@ -34,6 +36,7 @@ __all__ = [
 if TYPE_CHECKING:
     from sfumato import errors
     from sfumato.api import fit, load, plan
+    from sfumato.estimator import PrivateMixture
     from sfumato.mechanisms.plan import Plan
     from sfumato.private import accounting
     from sfumato.release import Guarantee, Release

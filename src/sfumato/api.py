@@ -16,7 +16,7 @@ from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.source import Source
-from sfumato.private.units import KEY_BYTES, Units
+from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.release import Guarantee, Release
 from sfumato.release_file import read
 from sfumato.schema import Schema
@@ -45,7 +45,7 @@ def plan(
     _one_of("encoding", encoding, ENCODINGS)
     if encoding == "affine":
         check_affine(layout.bins, layout.names)
-    mu = calibrate(epsilon, delta)
+    mu = calibrate(epsilon, delta if checked.unit is None else unit_delta(delta))
     return make_plan(
         layout,
         epsilon=epsilon,
@@ -98,7 +98,7 @@ def fit(
         delta=float(delta) if secure else None,
         mu=planned.mu if secure else None,
         adjacency=planned.adjacency,
-        unit="row" if checked.unit is None else f"{checked.unit.column} (of whose rows {checked.unit.rows} count)",
+        unit="row" if checked.unit is None else checked.unit.column,
         secure=secure,
         spends=budget.spends,
     )

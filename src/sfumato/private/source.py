@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.bins import NOWHERE, Layout, OrderedBins
 from sfumato.coding import code_cells, code_label, read_batches
@@ -41,7 +42,7 @@ class Source:
 
     def choose(self, tagged: list[Tagged]) -> list[Batch]:
         """Of all rows read, those that count."""
-        if self._units is None:
+        if self._units is None or not tagged:
             return [batch for batch, _ in tagged]
         counted = self._units.choose(np.concatenate([np.zeros((0, 4), dtype=np.uint64), *(t for _, t in tagged)]))
         ends = np.cumsum([len(batch) for batch, _ in tagged])
@@ -57,11 +58,12 @@ class Source:
             if fixed is not None and isinstance(bins, OrderedBins) and cells.values is not None:
                 fixed[c] = bins.fixed(cells.values, FIXED_BITS)
         counted = labels >= 0  # a row with a bad label counts nowhere
-        kept = _only(Batch(codes, labels, fixed), counted)
         if self._units is None:
-            return kept, _NO_TAGS
-        ids = texts(batch.column(self._layout.unit)).filter(pa.array(counted))
-        return kept, self._units.tags(ids, kept)
+            return _only(Batch(codes, labels, fixed), counted), _NO_TAGS
+        ids = texts(batch.column(self._layout.unit))
+        counted &= pc.not_equal(ids, "").to_numpy(zero_copy_only=False)  # nor does a row without an id
+        kept = _only(Batch(codes, labels, fixed), counted)
+        return kept, self._units.tags(ids.filter(pa.array(counted)), kept)
 
 
 def _only(batch: Batch, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> Batch:

@@ -7,10 +7,11 @@ and the key, not on partitions, order or other units, and no rule is left by whi
 Sensitivity. Whatever happens to one unit changes at most m rows' contributions: adding or removing it moves a sum by
 at most m times the query's add-remove bound; replacing its rows pairs at most m old with at most m new ones, m times
 the replace-one bound (a row without a partner costs no more). Under label adjacency changed labels change the hashes,
-and with them which rows count, so it is charged as a replacement. Rows without an id form one unit together.
+and with them which rows count, so it is charged as a replacement. Rows without an id count nowhere: taken together as
+one unit, each of the people behind them could push another one out, which the bound for a whole unit does not cover.
 
-Two ids, or two rows of a unit, share a hash with probability below 2^-68 at 2^30 rows (128-bit BLAKE2b, taken for
-random).
+Two ids, or two rows of a unit, share a hash with probability below COLLISION at 2^30 rows (128-bit BLAKE2b, taken for
+random). That much of delta is set aside.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import Batch, Query
 
 KEY_BYTES = 32
 HASH_BYTES = 16
+COLLISION = 2.0**-67
 
 TagArray: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -74,3 +77,10 @@ def unit_sensitivity(query: Query, adjacency: Adjacency, unit_rows: int | None) 
     if adjacency is Adjacency.LABEL:
         return unit_rows * max(query.sensitivity(Adjacency.LABEL), query.sensitivity(Adjacency.REPLACE_ONE))
     return unit_rows * query.sensitivity(adjacency)
+
+
+def unit_delta(delta: float) -> float:
+    """What is left of delta once the chance of a collision of hashes is set aside."""
+    if COLLISION < delta < 1:
+        return delta - COLLISION
+    raise ArgumentError(f"delta must lie between {COLLISION:.1g} and 1 where the schema names a unit, not {delta!r}")

@@ -1,0 +1,146 @@
+"""A private Gaussian mixture with scikit-learn's manners: parameters in data units, one component per class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from sfumato.api import fit
+from sfumato.bins import FloatArray
+from sfumato.errors import ArgumentError
+from sfumato.schema import Schema
+
+BINS = 20  # of a histogram that only has to find centre and scale
+LABEL = "class"
+
+
+class PrivateMixture(ClassifierMixin, BaseEstimator):
+    """One Gaussian per class, fitted under differential privacy.
+
+    `bounds` = (low, high) says between which values the features lie (numbers, or one a feature), and `classes` which
+    labels there are: both must be public knowledge, because reading them off the data would give it away. For the same
+    reason bad values raise nothing: NaN and unknown labels do not count, and values outside the bounds are clamped.
+    Without `classes` there is one Gaussian, and `y` is not used. `rows` is a public guess at the number of rows.
+
+    Every call of `fit` spends (epsilon, delta) anew; so do clones, refits and cross-validation.
+
+    Attributes after `fit`: `weights_`, `means_`, `covariances_` in data units and in the order of `classes_`,
+    `component_class_` (the class of each component), `guarantee_`, and `release_`, which can be saved.
+
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> model = PrivateMixture(epsilon=1, delta=1e-5, bounds=(-5, 5)).fit(X)
+    >>> model.means_.shape, model.covariances_.shape
+    ((1, 2), (1, 2, 2))
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        bounds: tuple[Any, Any] | None = None,
+        classes: Any = None,
+        adjacency: str = "add-remove",
+        components_per_class: int = 1,
+        rows: int | None = None,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.adjacency = adjacency
+        self.components_per_class = components_per_class
+        self.rows = rows
+        self.insecure_seed = insecure_seed
+
+    def fit(self, X: Any, y: Any = None) -> PrivateMixture:
+        """Spend (epsilon, delta) and release the mixture."""
+        if self.bounds is None:
+            raise ArgumentError("bounds must be given: (low, high) that the features are publicly known to lie between")
+        if self.components_per_class != 1:
+            raise ArgumentError(f"components_per_class must be 1, not {self.components_per_class!r}")
+        if self.classes is not None and y is None:
+            raise ArgumentError("PrivateMixture with classes requires y to be passed, but the target y is None")
+        # The width is public. No value is checked: an error that depends on one would be a leak.
+        X = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=None)
+        table = pd.DataFrame(X, columns=_names(self.n_features_in_))
+        if self.classes is not None:
+            labels = column_or_1d(y, warn=True)
+            if len(labels) != len(table):
+                raise ArgumentError("X and y must have the same number of rows")
+            table[LABEL] = pd.Series(labels.tolist(), dtype=object)
+        self.release_ = fit(
+            table,
+            self._schema(),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            adjacency=self.adjacency,
+            encoding="affine",
+            rows=self.rows,
+            insecure_seed=self.insecure_seed,
+        )
+        self.classes_ = np.array([0]) if self.classes is None else np.asarray(self.classes)
+        self.weights_ = self.release_.mixture.weights
+        self.means_ = self.release_.mixture.means
+        self.covariances_ = self.release_.mixture.covariances
+        self.component_class_ = self.classes_
+        self.guarantee_ = self.release_.guarantee
+        return self
+
+    def sample(self, n: int = 1, seed: int | None = None) -> tuple[FloatArray, Any]:
+        """Draw n rows within the bounds, and their classes."""
+        check_is_fitted(self)
+        rows = self.release_.sample(n, seed=seed)
+        values = rows[_names(self.n_features_in_)].to_numpy(dtype=np.float64)
+        if self.classes is None:
+            return values, np.zeros(n, dtype=np.int64)
+        place = {str(value): i for i, value in enumerate(self._texts())}
+        return values, self.classes_[[place[str(value)] for value in rows[LABEL]]]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of each class, in the order of `classes_`."""
+        rows = self._rows(X)
+        return np.ones((len(rows), 1)) if self.classes is None else self.release_.predict_proba(rows).to_numpy()
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """log p(x) of each row."""
+        rows = self._rows(X)
+        return self.release_.log_density(rows)
+
+    def _rows(self, X: Any) -> pd.DataFrame:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, ensure_all_finite=False, ensure_min_samples=0, dtype=None)
+        return pd.DataFrame(X, columns=_names(self.n_features_in_))
+
+    def _texts(self) -> list[str]:
+        return [str(value) for value in np.asarray(self.classes).tolist()]
+
+    def _schema(self) -> Schema:
+        low, high = (np.broadcast_to(side, self.n_features_in_).tolist() for side in self.bounds or ())
+        columns: dict[str, Any] = {
+            name: {"type": "number", "min": a, "max": b, "bins": BINS}
+            for name, a, b in zip(_names(self.n_features_in_), low, high, strict=True)
+        }
+        if self.classes is None:
+            return Schema.of({"columns": columns})
+        columns[LABEL] = {"type": "category", "values": self._texts()}
+        return Schema.of({"label": LABEL, "columns": columns})
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.insecure_seed is None
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _names(width: int) -> list[str]:
+    return [f"x{i}" for i in range(width)]

@@ -20,7 +20,6 @@ from sfumato.bins import EPOCH
 from sfumato.errors import SchemaError
 from sfumato.schema import Schema
 from sfumato.tables import Table, days, numbers, open_table, texts
-from sfumato.tables.moments import LAST_DAY
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # fits in 64 bits
 
@@ -37,12 +36,13 @@ def draft_schema(source: Any, label: str | None = None) -> tuple[Schema, list[st
     unconfirmed: list[str] = []
     left_out: list[str] = []
     for name in table.names:
-        column, taken = _column(table, name, is_label=name == label)
+        column = _column(table, name, is_label=name == label)
         if column is None:
             left_out.append(name)
-            continue
-        columns[name] = column
-        unconfirmed += [f"columns.{name}.{item}" for item in taken]
+            unconfirmed.append(f"columns.{name} (left out)")
+        else:
+            columns[name] = column
+            unconfirmed += [f"columns.{name}.{fact}" for fact in _facts(column, is_label=name == label)]
     if label in left_out:
         raise SchemaError(f"the label {label!r} is empty, or has too many different values to be a label")
     if not columns:
@@ -50,27 +50,27 @@ def draft_schema(source: Any, label: str | None = None) -> tuple[Schema, list[st
     return Schema.of({"label": label, "columns": columns, "unconfirmed": unconfirmed}), left_out
 
 
-def _column(table: Table, name: str, is_label: bool) -> tuple[dict[str, Any] | None, list[str]]:
-    """One column's draft, and what in it came from the rows."""
+def _column(table: Table, name: str, is_label: bool) -> dict[str, Any] | None:
+    """One column's draft, or None where nothing fits it."""
     look = _Look()
     for batch in table.batches([name]):
         look.add(batch.column(0))
-    if is_label and look.levels is not None and (not look.numeric or len(look.levels) <= FEW_NUMBERS) and look.levels:
-        return {"type": "category", "values": look.values()}, ["values"]
+    few = bool(look.levels) and (not look.numeric or look.words or len(look.levels or ()) <= FEW_NUMBERS)
+    if is_label:
+        return look.category() if few else None
     if look.numeric and not look.words:
-        column, taken = look.number()
+        column = look.number()
     elif look.dated:
-        column, taken = look.date()
-    elif look.levels is None or not look.levels:
-        return None, []
+        column = look.date()
     else:
-        column, taken = {"type": "category", "values": look.values()}, ["values"]
-    if column is None or is_label:
-        return None, []
-    if look.empty:
-        column["missing"] = True
-        taken.append("missing")
-    return column, taken
+        column = look.category() if look.levels else None
+    return column if column is None or not look.empty else column | {"missing": True}
+
+
+def _facts(column: dict[str, Any], is_label: bool) -> list[str]:
+    """What in a draft depends on the rows, also by not being there: one odd cell can change any of it."""
+    facts = {"number": ["type", "min", "max", "step"], "date": ["type", "min", "max"], "category": ["type", "values"]}
+    return facts[column["type"]] + ([] if is_label else ["missing"])
 
 
 class _Look:
@@ -109,20 +109,19 @@ class _Look:
         whole = all(_WHOLE.fullmatch(text) for text in levels)
         return sorted(int(text) for text in levels) if whole else list(levels)
 
-    def number(self) -> tuple[dict[str, Any] | None, list[str]]:
-        if not self.low <= self.high:
-            return None, []
-        low, high = float(self.low), float(self.high)
-        if low == high:
-            high = low + max(1.0, abs(low) * 1e-9)
-        column: dict[str, Any] = {"type": "number", "min": low, "max": high}
-        return (column | {"step": 1}, ["min", "max", "step"]) if self.whole else (column, ["min", "max"])
+    def category(self) -> dict[str, Any]:
+        return {"type": "category", "values": self.values()}
 
-    def date(self) -> tuple[dict[str, Any] | None, list[str]]:
+    def number(self) -> dict[str, Any] | None:
+        if not self.low <= self.high:
+            return None
+        low, high = float(self.low), float(self.high)
+        column: dict[str, Any] = {"type": "number", "min": low, "max": high if low < high else low + 1.0}
+        return column | {"step": 1} if self.whole else column
+
+    def date(self) -> dict[str, Any] | None:
         if not self.first <= self.last:
-            return None, []
-        first, last = math.floor(self.first), math.floor(self.last)  # the time of day is not kept
-        if first == last:
-            first, last = (first, last + 1) if last < LAST_DAY else (first - 1, last)
-        first_day, last_day = (np.datetime64(EPOCH) + np.array([first, last])).tolist()
-        return {"type": "date", "min": first_day, "max": last_day}, ["min", "max"]
+            return None
+        first, last = math.floor(self.first), math.ceil(self.last)
+        first_day, last_day = (np.datetime64(EPOCH) + np.array([first, max(last, first + 1)])).tolist()
+        return {"type": "date", "min": first_day, "max": last_day}

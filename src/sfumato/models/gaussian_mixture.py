@@ -11,10 +11,12 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import qmc
 
 from sfumato.bins import FloatArray, IntArray
+from sfumato.encoding.boxes import Boxes
 
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 DRAWS_LOG2 = 4  # 16 points for the integral over a box
 CHUNK_ROWS = 4096
+GIBBS_SWEEPS = 25
 FAR = 37.0  # beyond this the normal tail underflows
 
 
@@ -51,6 +53,23 @@ class GaussianMixture:
             z[mine] = z[mine] @ self.factors[k].T + self.means[k]
         return z
 
+    def sample_inside(self, k: int, n: int, boxes: Boxes, rng: np.random.Generator) -> FloatArray:
+        """n latent rows of class k that lie in the one box (or on the point) that `boxes` holds."""
+        low, high = boxes.low[0], np.where(boxes.is_point[0], boxes.low[0], boxes.high[0])
+        held = np.isfinite(low) | np.isfinite(high)
+        mean, covariance = self.means[k], self.covariances[k]
+        z = np.empty((n, self.dim))
+        z[:, held] = mean[held] + _sample_box(
+            covariance[np.ix_(held, held)], low[held] - mean[held], high[held] - mean[held], n, rng
+        )
+        z[:, held] = np.clip(z[:, held], low[held], high[held])
+        # The free coordinates, given the held ones: a normal with known mean and covariance.
+        slope = np.linalg.solve(covariance[np.ix_(held, held)], covariance[np.ix_(held, ~held)]).T
+        spread = covariance[np.ix_(~held, ~held)] - slope @ covariance[np.ix_(held, ~held)]
+        noise = rng.standard_normal((n, int((~held).sum()))) @ np.linalg.cholesky(spread).T
+        z[:, ~held] = mean[~held] + (z[:, held] - mean[held]) @ slope.T + noise
+        return z
+
     def log_boxes(
         self, k: int, low: FloatArray, high: FloatArray, is_point: np.ndarray[Any, np.dtype[np.bool_]]
     ) -> FloatArray:
@@ -72,6 +91,35 @@ class GaussianMixture:
             for point in [is_point[i : i + CHUNK_ROWS]]
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _sample_box(
+    covariance: FloatArray, low: FloatArray, high: FloatArray, n: int, rng: np.random.Generator
+) -> FloatArray:
+    """n draws of a centred normal inside a box: a sequential draw, then Gibbs sweeps (one coordinate needs none)."""
+    dim = len(low)
+    factor = np.linalg.cholesky(covariance)
+    e = np.empty((n, dim))
+    for j in range(dim):
+        centre = e[:, :j] @ factor[j, :j]
+        e[:, j] = _between((low[j] - centre) / factor[j, j], (high[j] - centre) / factor[j, j], rng.random(n))
+    z = e @ factor.T
+    precision = np.linalg.inv(covariance)
+    for _ in range(GIBBS_SWEEPS if dim > 1 else 0):
+        for j in range(dim):
+            scale = 1.0 / np.sqrt(precision[j, j])
+            centre = z[:, j] - z @ precision[j] / precision[j, j]
+            z[:, j] = centre + scale * _between((low[j] - centre) / scale, (high[j] - centre) / scale, rng.random(n))
+    return z
+
+
+def _between(a: FloatArray, b: FloatArray, uniform: FloatArray) -> FloatArray:
+    """Standard normals between a and b, by inverting the CDF in the lower tail, where it keeps its digits."""
+    flip = a > 0
+    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
+    drawn = ndtri(ndtr(a) + uniform * (ndtr(b) - ndtr(a)))
+    inside = np.clip(drawn, np.maximum(a, -FAR), np.minimum(b, FAR))
+    return np.where(flip, -inside, inside)
 
 
 def _points(dim: int) -> FloatArray:
@@ -103,18 +151,15 @@ def _ghk(
         if box.any():
             a = (low[box, j][:, None] - centre[box]) / scale
             b = (high[box, j][:, None] - centre[box]) / scale
-            flip = a > 0  # work in the lower tail, where differences keep their digits
-            a, b = np.where(flip, -b, a), np.where(flip, -a, b)
             log_weight[box] += _log_between(a, b)
-            inside = ndtr(a) + uniform[:, j] * (ndtr(b) - ndtr(a))
-            drawn = np.clip(ndtri(inside), np.maximum(a, -FAR), np.minimum(b, FAR))
-            e[j, box] = np.where(flip, -drawn, drawn)
+            e[j, box] = _between(a, b, uniform[:, j])
     peak = log_weight.max(axis=1, keepdims=True)
     return np.asarray(peak[:, 0] + np.log(np.exp(log_weight - peak).mean(axis=1)))
 
 
 def _log_between(a: FloatArray, b: FloatArray) -> FloatArray:
-    """log(Phi(b) - Phi(a)) for a < b with a <= 0 or a = -inf."""
+    """log(Phi(b) - Phi(a)) for a < b."""
+    a, b = np.where(a > 0, -b, a), np.where(a > 0, -a, b)
     upper = log_ndtr(b)
     gap = np.minimum(log_ndtr(a) - upper, -1e-15)
     return np.asarray(upper + np.log(-np.expm1(gap)))

@@ -16,6 +16,7 @@ result is a function of that cell, bit for bit, on any machine and in any batch.
 from __future__ import annotations
 
 import datetime
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -27,6 +28,7 @@ from sfumato.schema import DEFAULT_BINS, Category, Column, Date, Number, Schema
 
 NOWHERE = -1  # the code of a cell that has no bin
 LOG_STEPS = 10_000  # a log scale without a step is linear below this fraction of the range
+SLIVER = 1e-9  # of the range: an edge this close to an atom is the atom
 EDGE = 1e-3  # a value on the rim of a bin is placed this far inside, where its density is finite
 EPOCH = datetime.date(1970, 1, 1)
 
@@ -68,6 +70,16 @@ class OrderedBins:
         """Which bins spread their mass over an interval, so that a value in them has a density."""
         wide = (self.low < self.high) if self.step is None else np.zeros(len(self.low), dtype=bool)
         return np.append(wide, False) if self.column.missing else wide
+
+    @cached_property
+    def _rims(self) -> tuple[FloatArray, FloatArray]:
+        """The smallest and largest value that belongs to each bin of a column without a step."""
+        wide = self.low < self.high
+        follows_atom = np.append(False, ~wide[:-1])
+        last = np.arange(len(self.low)) == len(self.low) - 1
+        low = np.where(wide & follows_atom, np.nextafter(self.low, np.inf), self.low)
+        high = np.where(wide & ~last, np.nextafter(self.high, -np.inf), self.high)
+        return low, high
 
     @cached_property
     def counts(self) -> FloatArray:
@@ -126,6 +138,7 @@ class OrderedBins:
         inside = codes.clip(0, len(self.low) - 1)
         if self.step is None:
             values = self.low[inside] + position * (self.high - self.low)[inside]
+            values = np.clip(values, *(edge[inside] for edge in self._rims))
         else:
             within = np.minimum(np.floor(position * self.counts[inside]), self.counts[inside] - 1)
             values = self.low[inside] + within * self.step
@@ -158,7 +171,7 @@ class CategoryBins:
     def decode(self, codes: IntArray, position: FloatArray) -> pd.Series[Any]:
         """The categories, with the type they have in the schema."""
         values: list[Any] = list(self.column.values)
-        if all(isinstance(value, int) for value in values) and not self.column.missing:
+        if all(isinstance(value, int) and abs(value) < 2**63 for value in values) and not self.column.missing:
             return pd.Series(np.array(values, dtype=np.int64)[codes])
         names = np.array([*values, None] if self.column.missing else values, dtype=object)
         return pd.Series(names[codes], dtype=object if self._mixed else None)
@@ -240,7 +253,8 @@ def _plain(column: Number) -> OrderedBins:
     """Bins of a column without a step: intervals, cut at the atoms, which get point bins of their own."""
     span = column.max - column.min
     edges = _edges(column.min, column.max, span / LOG_STEPS, column.bins or DEFAULT_BINS, column.scale)
-    breaks = np.unique(np.concatenate([edges, column.atoms]))
+    near = np.abs(edges[:, None] - np.array(column.atoms)).min(axis=1, initial=math.inf) < SLIVER * span
+    breaks = np.unique(np.concatenate([edges[~near], column.atoms, edges[[0, -1]]]))
     points = np.isin(breaks, column.atoms)
     low, high, lookup = [], [], [0]
     for j, value in enumerate(breaks):

@@ -28,11 +28,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from sfumato.errors import OutputError, SchemaError
 from sfumato.text import canonical
 
+FINEST_STEP = 2.0**-50  # of the larger bound: a finer grid would not be representable
+NARROWEST = 1e-290  # the smallest range whose parts are still numbers
+MOST_DECIMALS = 12  # a step that needs more digits is not a decimal one
 DEFAULT_BINS = 256
 MAX_BINS = 1 << 16
 MAX_UNIT_ROWS = 1 << 20
@@ -40,30 +43,42 @@ MAX_UNIT_ROWS = 1 << 20
 CategoryValue: TypeAlias = str | int | float
 
 
+def _no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("YAML reads an unquoted yes, no, true or false as a boolean; give a number")
+    return value
+
+
+Real: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
+Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
+
+
 class _Column(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    missing: bool = False
+    missing: Annotated[bool, Field(strict=True)] = False
 
 
 class Number(_Column):
     """A number between two public bounds; values outside are clamped."""
 
     type: Literal["number"] = "number"
-    min: float
-    max: float
-    step: float | None = Field(default=None, gt=0)
-    bins: int | None = Field(default=None, ge=1, le=MAX_BINS)
+    min: Real
+    max: Real
+    step: Real | None = Field(default=None, gt=0)
+    bins: Whole | None = Field(default=None, ge=1, le=MAX_BINS)
     scale: Literal["linear", "log"] = "linear"
-    atoms: tuple[float, ...] = ()
+    atoms: tuple[Real, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Number:
         if not self.min < self.max:
             raise ValueError(f"min ({self.min:g}) must be below max ({self.max:g})")
-        if self.step is not None and self.step > self.max - self.min:
+        if not NARROWEST < self.max - self.min < math.inf:
+            raise ValueError("the range from min to max is too narrow or too wide for double precision")
+        if self.step is not None and self.step > (self.max - self.min) * (1 + 1e-9):
             raise ValueError(f"step ({self.step:g}) is wider than the range from min to max")
-        if self.step is not None and (self.max - self.min) / self.step > 2**50:
+        if self.step is not None and self.step < FINEST_STEP * max(abs(self.min), abs(self.max)):
             raise ValueError(f"step ({self.step:g}) is too fine for the range from min to max")
         if len(set(self.atoms)) < len(self.atoms):
             raise ValueError("atoms has a value twice")
@@ -76,15 +91,17 @@ class Number(_Column):
 
     @property
     def integral(self) -> bool:
-        """Whether every value the column can take is a whole number."""
-        return self.step is not None and self.step.is_integer() and self.min.is_integer()
+        """Whether every value the column can take is a whole number that an integer column holds."""
+        whole = self.step is not None and self.step.is_integer() and self.min.is_integer()
+        return whole and max(abs(self.min), abs(self.max)) < 2**62
 
     @property
     def decimals(self) -> int | None:
-        """Digits after the point that a stepped value needs; None without a step."""
+        """Digits after the point that a stepped value needs; None without a step, or with one that is not decimal."""
         if self.step is None:
             return None
-        return max(0, *(-int(Decimal(repr(x)).normalize().as_tuple().exponent) for x in (self.step, self.min)))
+        digits = max(-int(Decimal(repr(x)).normalize().as_tuple().exponent) for x in (self.step, self.min))
+        return max(digits, 0) if digits <= MOST_DECIMALS else None
 
 
 class Date(_Column):
@@ -93,7 +110,7 @@ class Date(_Column):
     type: Literal["date"] = "date"
     min: datetime.date
     max: datetime.date
-    bins: int | None = Field(default=None, ge=1, le=MAX_BINS)
+    bins: Whole | None = Field(default=None, ge=1, le=MAX_BINS)
 
     @model_validator(mode="after")
     def _check(self) -> Date:
@@ -126,12 +143,17 @@ class Category(_Column):
             if text in seen:
                 raise ValueError(f"value {text!r} is listed twice")
             seen.add(text)
+        if self.missing and "" in seen:
+            raise ValueError("an empty value is what missing means; take one of the two away")
         return self
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The values as cells are compared with them."""
-        return tuple(canonical(str(value)) for value in self.values)
+        return tuple(
+            canonical(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+            for value in self.values
+        )
 
 
 Column: TypeAlias = Annotated[Number | Date | Category, Field(discriminator="type")]
@@ -143,7 +165,7 @@ class Unit(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     column: str
-    rows: int = Field(ge=1, le=MAX_UNIT_ROWS)
+    rows: Whole = Field(ge=1, le=MAX_UNIT_ROWS)
 
 
 class Schema(BaseModel):
@@ -198,9 +220,9 @@ class Schema(BaseModel):
     def parse(cls, text: str) -> Schema:
         """Read a schema from YAML or JSON text."""
         try:
-            data = yaml.load(text, Loader=_UniqueKeys)
-        except yaml.YAMLError as error:
-            raise SchemaError(f"not valid YAML or JSON: {_one_line(str(error))}") from error
+            data = _read(text)
+        except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+            raise SchemaError(f"not valid YAML or JSON: {_one_line(str(error)) or type(error).__name__}") from error
         return cls.of(data)
 
     @classmethod
@@ -235,6 +257,8 @@ class Schema(BaseModel):
         """The schema as YAML text, one line a column."""
         data = self.dump()
         lines = [f"label: {_flow(data['label'])}"] if self.label is not None else []
+        if self.unit is not None:
+            lines.append(f"unit: {_flow(data['unit'])}")
         lines += [
             "columns:",
             *(f"  {_flow(name)}: {_flow(column)}" for name, column in data["columns"].items()),
@@ -253,13 +277,15 @@ class Schema(BaseModel):
             )
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """A loader that refuses a key given twice, which plain YAML would silently drop."""
+def _read(text: str) -> Any:
+    """JSON where it is JSON (YAML reads some of it differently), YAML otherwise."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique)
+    except json.JSONDecodeError:
+        return yaml.load(text, Loader=_UniqueKeys)
 
 
-def _unique_mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
-    loader.flatten_mapping(node)
-    pairs = loader.construct_pairs(node, deep=True)
+def _unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
     keys = [str(key) for key, _ in pairs]
     for key in keys:
         if keys.count(key) > 1:
@@ -267,12 +293,21 @@ def _unique_mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, An
     return dict(pairs)
 
 
+class _UniqueKeys(yaml.SafeLoader):
+    """A loader that refuses a key given twice, which plain YAML would silently drop."""
+
+
+def _unique_mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
+    loader.flatten_mapping(node)
+    return _unique(loader.construct_pairs(node, deep=True))
+
+
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
 
 
 def _on_grid(value: float, origin: float, step: float) -> bool:
     steps = (value - origin) / step
-    return math.isclose(steps, round(steps), rel_tol=1e-9, abs_tol=1e-9)
+    return abs(steps - round(steps)) <= max(1e-9, abs(steps) * 2.0**-50)
 
 
 def _tidy(value: Any) -> Any:
@@ -284,8 +319,21 @@ def _tidy(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
+class _Dumper(yaml.SafeDumper):
+    """A dumper that escapes line breaks of every kind."""
+
+
+def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _text_node)
+
+
 def _flow(value: Any) -> str:
-    text = yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False, allow_unicode=True)
+    text = yaml.dump(
+        value, Dumper=_Dumper, default_flow_style=True, width=math.inf, sort_keys=False, allow_unicode=True
+    )
     return text.removesuffix("\n").removesuffix("\n...")
 
 
@@ -295,8 +343,9 @@ def _one_line(text: str) -> str:
 
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_context=False)[0]
-    kinds = ("number", "category", "date")
-    where = ".".join(str(part) for part in problem["loc"] if part not in kinds)
+    # After columns.NAME pydantic names the kind of column that it tried, which the reader knows.
+    place = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 2 and problem["loc"][0] == "columns")]
+    where = ".".join(place)
     what = _one_line(problem["msg"].removeprefix("Value error, "))
     if problem["type"] == "extra_forbidden":
         what = "is not something a schema can say here"

@@ -104,7 +104,7 @@ class Histograms:
     shares: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if len(self.shares) != len(self.sizes) or min(self.shares) <= 0 or sum(self.shares) > SLACK:
+        if len(self.shares) != len(self.sizes) or not (min(self.shares) > 0 and sum(self.shares) <= SLACK):
             raise ValueError("shares must be positive, one for each column, and add up to one")
 
     @property
@@ -149,6 +149,11 @@ class ScoreImage:
 
     tables: tuple[tuple[IntArray, ...], ...]
 
+    def __post_init__(self) -> None:
+        for table in (t for row in self.tables for t in row):
+            if abs(table).max() > LATENT_LIMIT or table[-1] != 0:
+                raise ValueError("latent coordinates must be below 16, and a table must end in 0")
+
     @classmethod
     def of(cls, tables: Sequence[Sequence[FloatArray]]) -> ScoreImage:
         """Quantise tables of real numbers."""
@@ -182,6 +187,10 @@ class AffineImage:
     centres: FloatArray  # (classes, columns), whole numbers on the scale of Batch.fixed
     factors: FloatArray
 
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.centres).all() and np.isfinite(self.factors).all()):
+            raise ValueError("centres and factors must be finite")
+
     @property
     def dim(self) -> int:
         return int(self.centres.shape[1])
@@ -202,6 +211,12 @@ class Latent:
     image: Image
     radii: tuple[int, ...]
     maps: tuple[IntArray, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.radii) < 1:
+            raise ValueError("a squared radius must be at least 1 in the latent grid's units")
+        if self.maps is not None and any(abs(matrix).max() > MAP_LIMIT for matrix in self.maps):
+            raise ValueError("matrices must have entries below 16")
 
     @classmethod
     def of(cls, image: Image, radii: Sequence[float], maps: Sequence[FloatArray] | None = None) -> Latent:
@@ -253,7 +268,7 @@ class Moments:
     shares: tuple[float, float, float]
 
     def __post_init__(self) -> None:
-        if min(self.shares) <= 0 or sum(self.shares) > SLACK:
+        if not (min(self.shares) > 0 and sum(self.shares) <= SLACK):
             raise ValueError("shares must be positive and add up to one")
 
     @property
@@ -317,6 +332,8 @@ class Moments:
 
 
 def _quantise(values: FloatArray, bits: int, limit: int) -> IntArray:
+    if np.isnan(values).any():
+        raise ValueError("latent tables and maps must be numbers")
     return np.clip(np.rint(values * 2.0**bits), -limit, limit).astype(np.int64)
 
 

@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 
 from sfumato.bins import NOWHERE, Layout, OrderedBins
 from sfumato.coding import code_cells, code_label, read_batches
+from sfumato.errors import TableError
 from sfumato.private.queries import FIXED_BITS, Batch
 from sfumato.private.units import TagArray, Units
 from sfumato.tables import Table, texts
 
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
+ROW_CAP = 1 << 30  # public: totals of products below 2^32 stay below 2^62
 
 Tagged: TypeAlias = tuple[Batch, TagArray]  # rows, and the hashes of their units and contents
 _NO_TAGS: TagArray = np.zeros((0, 4), dtype=np.uint64)
@@ -35,8 +37,11 @@ class Source:
 
     def jobs(self) -> Iterator[Callable[[], Tagged]]:
         """One piece of work per batch: reading is in order, coding may run anywhere."""
-        rows = max(1, BATCH_CELLS // len(self._layout.names))
+        rows, seen = max(1, BATCH_CELLS // len(self._layout.names)), 0
         for batch in read_batches(self._table, self._layout, self._layout.label, self._layout.unit):
+            seen += batch.num_rows
+            if seen > ROW_CAP:
+                raise TableError(f"a table may have at most {ROW_CAP} rows; split it")
             for start in range(0, batch.num_rows, rows):
                 yield partial(self._code, batch.slice(start, rows))
 

@@ -10,11 +10,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from sfumato.errors import TableError
 from sfumato.private.queries import Batch, IntArray, Query
 from sfumato.private.source import Source
 
-ROW_CAP = 1 << 30  # public: totals of products below 2^32 stay below 2^62
 AHEAD = 2  # batches in flight per worker
 
 T = TypeVar("T")
@@ -43,13 +41,7 @@ class LocalEngine:
         return total
 
     def _read(self, pool: ThreadPoolExecutor) -> list[Batch]:
-        tagged, rows = [], 0
-        for batch, tags in _in_flight(pool, self._source.jobs(), self._workers):
-            rows += len(batch)
-            if rows > ROW_CAP:
-                raise TableError(f"a table may have at most {ROW_CAP} rows; split it")
-            tagged.append((batch, tags))
-        return self._source.choose(tagged)
+        return self._source.choose(list(_in_flight(pool, self._source.jobs(), self._workers)))
 
 
 def _task(query: Query, batch: Batch) -> Callable[[], IntArray]:

@@ -197,9 +197,7 @@ def test_which_rows_of_a_unit_count_depends_on_no_batch_and_no_order(
 ) -> None:
     people = with_ids()
     expected = [unit_engine(people).total(query) for query in queries()]
-    assert (
-        Histograms(LAYOUT.sizes, 2, (0.25,) * 4).unpack(expected[0])[1].sum() == 3 * 2
-    )
+    assert Histograms(LAYOUT.sizes, 2, (0.25,) * 4).unpack(expected[0])[1].sum() == 3 * 2
     monkeypatch.setattr(source_module, "BATCH_CELLS", rows * len(LAYOUT.names))
     engine = unit_engine(people.sample(frac=1.0, random_state=4), workers)
     for query, total in zip(queries(), expected, strict=True):

@@ -1,0 +1,129 @@
+"""Units of privacy: whatever happens to one unit moves a total by no more than is charged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.bins import Layout
+from sfumato.errors import ArgumentError
+from sfumato.private.accounting import Adjacency
+from sfumato.private.engines.local import LocalEngine
+from sfumato.private.queries import Batch, Histograms, IntArray, Latent, Moments, Query, ScoreImage
+from sfumato.private.source import Source
+from sfumato.private.units import Units, unit_delta, unit_sensitivity
+from sfumato.schema import Schema
+from sfumato.tables import open_table
+
+KEY = b"0123456789abcdef0123456789abcdef"
+SCHEMA = Schema.of(
+    {
+        "label": "y",
+        "unit": {"column": "who", "rows": 2},
+        "columns": {
+            "a": {"type": "number", "min": 0, "max": 3, "step": 1},
+            "y": {"type": "category", "values": ["n", "p"]},
+        },
+    }
+)
+LAYOUT = Layout.of(SCHEMA)
+
+
+def queries() -> list[Query]:
+    table = [np.array([-3.0, -1.0, 1.0, 3.0])]
+    latent = Latent.of(ScoreImage.of([table, table]), [3.0, 3.0])
+    return [Histograms(LAYOUT.sizes, 2, (1.0,)), Moments(latent, (0.1, 0.5, 0.4))]
+
+
+def totals(rows: list[tuple[str, int, str]], unit_rows: int, units: type[Units] = Units) -> list[IntArray]:
+    frame = pd.DataFrame(rows, columns=["who", "a", "y"], dtype=object)
+    engine = LocalEngine(Source(open_table(frame), LAYOUT, units(unit_rows, KEY)), workers=1)
+    return [engine.total(query) for query in queries()]
+
+
+ROW = st.tuples(st.sampled_from(["", "u", "v", "w"]), st.integers(0, 3), st.sampled_from(["n", "p", "bad"]))
+OWN = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["n", "p", "bad"])), max_size=5)
+
+
+def moved(before: list[IntArray], after: list[IntArray]) -> list[float]:
+    return [
+        float(np.linalg.norm(query.weights * (a - b))) for query, a, b in zip(queries(), after, before, strict=True)
+    ]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(ROW, max_size=12), OWN, OWN, st.integers(1, 3))
+def test_one_unit_moves_a_total_by_no_more_than_is_charged(
+    others: list[tuple[str, int, str]], old: list[tuple[int, str]], new: list[tuple[int, str]], unit_rows: int
+) -> None:
+    without = totals(others, unit_rows)
+    with_old = totals(others + [("me", a, y) for a, y in old], unit_rows)
+    with_new = totals([("me", a, y) for a, y in new] + others, unit_rows)
+    for query, added, replaced in zip(queries(), moved(without, with_old), moved(with_old, with_new), strict=True):
+        assert added <= unit_sensitivity(query, Adjacency.ADD_REMOVE, unit_rows)
+        assert replaced <= unit_sensitivity(query, Adjacency.REPLACE_ONE, unit_rows)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(ROW, max_size=8), OWN, st.lists(st.sampled_from(["n", "p", "bad"]), min_size=5, max_size=5))
+def test_changed_labels_of_one_unit_are_charged_as_a_replacement(
+    others: list[tuple[str, int, str]], own: list[tuple[int, str]], labels: list[str]
+) -> None:
+    before = totals(others + [("me", a, y) for a, y in own], 2)
+    after = totals(others + [("me", a, y) for (a, _), y in zip(own, labels, strict=False)], 2)
+    for query, change in zip(queries(), moved(before, after), strict=True):
+        assert change <= unit_sensitivity(query, Adjacency.LABEL, 2)
+
+
+class FirstComeFirstServed(Units):
+    """A planted fault: the rows of a unit are shared out over the whole table, not chosen within the unit."""
+
+    def choose(self, tags: np.ndarray) -> np.ndarray:
+        return np.arange(len(tags)) % 2 == 0
+
+
+def test_a_choice_that_looks_at_other_units_is_caught() -> None:
+    others = [("u", a, "n") for a in (0, 1, 2, 3, 0, 1)]
+    change = moved(totals(others, 1, FirstComeFirstServed), totals([("me", 3, "p"), *others], 1, FirstComeFirstServed))
+    assert change[0] > unit_sensitivity(queries()[0], Adjacency.ADD_REMOVE, 1)
+
+
+def test_at_most_so_many_rows_count_and_none_without_an_id() -> None:
+    rows = [("u", 1, "n")] * 5 + [("v", 2, "p")] + [("", 3, "p")] * 4
+    histogram = totals(rows, 2)[0].reshape(2, 4)
+    assert histogram.tolist() == [[0, 2, 0, 0], [0, 0, 1, 0]]
+
+
+def test_another_key_chooses_other_rows() -> None:
+    frame = pd.DataFrame({"who": "u", "a": np.arange(400) % 4, "y": "n"})
+    chosen = set()
+    for i in range(20):
+        engine = LocalEngine(Source(open_table(frame), LAYOUT, Units(1, bytes([i]) * 32)), workers=1)
+        chosen.add(tuple(engine.total(queries()[0])))
+    assert len(chosen) > 1
+
+
+def test_the_guarantee_names_the_unit_and_charges_its_rows() -> None:
+    frame = pd.DataFrame({"who": np.arange(50) // 5, "a": np.arange(50) % 4, "y": ["n", "p"] * 25})
+    release = sf.fit(frame, SCHEMA, epsilon=1, delta=1e-5)
+    assert release.guarantee.unit == "who"
+    assert "all rows of one who" in str(release.guarantee)
+    assert [spend.sensitivity for spend in release.guarantee.spends] == pytest.approx([2.0, 2.0, 2.0])
+    assert "who" not in release.sample(3).columns
+
+
+def test_a_delta_that_collisions_would_use_up_is_refused() -> None:
+    assert unit_delta(1e-6) < 1e-6
+    with pytest.raises(ArgumentError, match="delta"):
+        unit_delta(1e-30)
+
+
+def test_a_batch_without_rows_has_no_tags() -> None:
+    import pyarrow as pa
+
+    empty = Batch(np.zeros((1, 0), dtype=np.int16), np.zeros(0, dtype=np.int64))
+    assert Units(1, KEY).tags(pa.array([], pa.large_string()), empty).shape == (0, 4)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -48,15 +49,26 @@ class Guarantee:
     def __str__(self) -> str:
         if not self.secure:
             return "NOT PRIVATE: made with insecure_seed, for tests only"
+        one = "one row" if self.unit == "row" else f"all rows of one {self.unit}"
         neighbours = {
-            Adjacency.ADD_REMOVE: "one row added or removed",
-            Adjacency.REPLACE_ONE: "one row replaced (the number of rows is public)",
-            Adjacency.LABEL: "one row's label changed (everything else is public)",
+            Adjacency.ADD_REMOVE: f"{one} added or removed",
+            Adjacency.REPLACE_ONE: f"{one} replaced (how many there are is public)",
+            Adjacency.LABEL: f"the label of {one} changed (everything else is public)",
         }
         return (
-            f"({self.epsilon:g}, {self.delta:.3g})-differentially private, {self.mu:.5f}-GDP; "
-            f"neighbours: {neighbours[self.adjacency]}"
+            f"({_rounded_up(self.epsilon)}, {_rounded_up(self.delta)})-differentially private, "
+            f"{_rounded_up(self.mu, 5)}-GDP; neighbours: {neighbours[self.adjacency]}"
         )
+
+
+def _rounded_up(value: float | None, digits: int = 3) -> str:
+    """A promise in few digits, rounded to the side on which it still holds.
+
+    >>> _rounded_up(1.0000049), _rounded_up(1.0), _rounded_up(3.0712e-5)
+    ('1.01', '1', '3.08e-05')
+    """
+    with localcontext(Context(prec=digits, rounding=ROUND_CEILING)):
+        return f"{float(+Decimal(repr(value))):.{digits}g}"
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,9 @@ def fit(
     delta: Delta,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the release, NAME.sfumato.")],
     mechanism: Annotated[str, typer.Option(help="How the model is made: mixture.")] = "mixture",
-    encoding: Annotated[str, typer.Option(help="How columns become numbers: scores.")] = "scores",
+    encoding: Annotated[
+        str, typer.Option(help="How columns become numbers: scores, or affine to keep numeric data in its own units.")
+    ] = "scores",
     adjacency: Adjacency = "add-remove",
     rows: Rows = None,
     insecure_seed: Annotated[
@@ -140,6 +142,10 @@ def sample(
     n: Annotated[int, typer.Option("-n", "--rows", help="How many synthetic rows.", min=0)],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write them: .csv or .parquet.")],
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.", min=0)] = None,
+    given: Annotated[
+        list[str] | None, typer.Option(help="Fix a column: --given income='>50K'. May be repeated.")
+    ] = None,
+    where: Annotated[str | None, typer.Option(help="Keep only rows like this: --where 'age > 40'.")] = None,
     as_json: Json = False,
 ) -> None:
     """Draw synthetic rows. Costs no privacy, however many."""
@@ -148,7 +154,8 @@ def sample(
 
     made = load(release)
     with _working("sampling", total=n) as advance:
-        write_rows(made.sample_batches(n, seed=seed), output, advance)
+        batches = made.sample_batches(n, seed=seed, given=_given(given or []), where=where)
+        write_rows(batches, output, advance)
     if as_json:
         _print_json({"output": str(output), "rows": n, "columns": list(made.schema.columns)})
     else:
@@ -231,6 +238,13 @@ def _working(what: str, total: int | None = None) -> Iterator[Any]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done: progress.advance(task, done)
+
+
+def _given(pairs: list[str]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise ArgumentError(f"given must look like column=value, not {pair!r}")
+    return dict(pair.split("=", 1) for pair in pairs)
 
 
 def _epsilons(text: str) -> list[float]:

@@ -5,7 +5,7 @@ Everything here is post-processing of noisy answers: free, repeatable and seedab
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from functools import cached_property
@@ -19,12 +19,13 @@ from scipy.special import logsumexp
 
 from sfumato.bins import CategoryBins, FloatArray, IntArray, Layout
 from sfumato.coding import Cells, code_cells, code_label, read_batches
+from sfumato.conditions import Condition, Where, keep_where
 from sfumato.encoding.affine import Affine
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Spend
-from sfumato.schema import Schema
+from sfumato.schema import Category, Schema
 from sfumato.tables import open_table
 
 BATCH_ROWS = 1 << 16
@@ -93,14 +94,33 @@ class Release:
         """The public bins of the schema."""
         return Layout.of(self.schema)
 
-    def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
-        """Draw n synthetic rows, with the schema's columns, order and types."""
-        return pd.concat(list(self._frames(n, seed)), ignore_index=True)
+    def sample(
+        self,
+        n: int,
+        seed: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        where: Where | None = None,
+    ) -> pd.DataFrame:
+        """Draw n synthetic rows, with the schema's columns, order and types.
 
-    def sample_batches(self, n: int, seed: int | None = None) -> Iterator[pa.RecordBatch]:
+        `given` fixes columns ({"income": ">50K", "age": 40}): the others follow their conditional distribution under
+        the model. `where` keeps rows for which a pandas expression ("age > 40 and hours_per_week < 20"), or a function
+        of the frame, holds; it draws at most 1000 rows for each one wanted, then says so and stops.
+        """
+        return pd.concat(list(self._frames(n, seed, given, where)), ignore_index=True)
+
+    def sample_batches(
+        self,
+        n: int,
+        seed: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        where: Where | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """Draw the same n rows as `sample`, as a stream of Arrow batches."""
-        for frame in self._frames(n, seed):
-            yield pa.RecordBatch.from_pandas(frame, preserve_index=False)
+        for frame in self._frames(n, seed, given, where):
+            yield self._arrow(frame)
 
     def predict_proba(self, table: Any) -> pd.DataFrame:
         """The probability of each class for each row of a table; one column a class, in schema order."""
@@ -116,7 +136,7 @@ class Release:
 
         A probability mass in categories, atoms and stepped columns, a density in the others. Cells that
         have no place in the schema are integrated out. Integrals over boxes of the latent Gaussian are
-        evaluated on a fixed set of quasi-random points: deterministic, right to about a percent.
+        evaluated on a fixed set of quasi-random points: deterministic, right to a few percent on most rows.
         """
         opened = open_table(table)
         with_label = self.schema.label is not None and self.schema.label in opened.names
@@ -133,21 +153,46 @@ class Release:
 
         write(self, path)
 
-    def _frames(self, n: int, seed: int | None) -> Iterator[pd.DataFrame]:
+    def _frames(
+        self, n: int, seed: int | None, given: Mapping[str, Any] | None, where: Where | None
+    ) -> Iterator[pd.DataFrame]:
         if not isinstance(n, (int, np.integer)) or n < 0:
             raise ArgumentError(f"the number of rows to sample must be 0 or more, not {n!r}")
+        if seed is not None and (not isinstance(seed, (int, np.integer)) or seed < 0):
+            raise ArgumentError(f"the seed of a sample must be a whole number, 0 or more, not {seed!r}")
         rng = np.random.default_rng(seed)
-        for start in range(0, max(int(n), 1), BATCH_ROWS):
-            yield self._frame(min(BATCH_ROWS, int(n) - start), rng)
+        condition = Condition.of(self, given) if given else None
+        if where is not None:
+            return keep_where(lambda size: self._frame(size, rng, condition), int(n), where)
+        sizes = (min(BATCH_ROWS, int(n) - start) for start in range(0, max(int(n), 1), BATCH_ROWS))
+        return (self._frame(size, rng, condition) for size in sizes)
 
-    def _frame(self, n: int, rng: np.random.Generator) -> pd.DataFrame:
-        labels = self.mixture.sample_classes(n, rng)
-        latent = self.mixture.sample(labels, rng)
+    def _frame(self, n: int, rng: np.random.Generator, condition: Condition | None) -> pd.DataFrame:
+        if condition is None:
+            labels = self.mixture.sample_classes(n, rng)
+            latent = self.mixture.sample(labels, rng)
+        else:
+            labels, latent = condition.sample(self.mixture, n, rng)
         decoded = self.encoder.decode(latent, labels, self.layout.bins)
         columns = dict(zip(self.layout.names, decoded, strict=True))
         if self.layout.label is not None and self.layout.label_bins is not None:
             columns[self.layout.label] = self.layout.label_bins.decode(labels, rng.random(n))
+        if condition is not None:
+            columns |= condition.fixed(n)
         return pd.DataFrame({name: columns[name] for name in self.schema.columns})
+
+    def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:
+        """Rows as Arrow. Categories get their type from the schema: drawn values would vary it by batch."""
+        kinds = {
+            name: _arrow_type(column) for name, column in self.schema.columns.items() if isinstance(column, Category)
+        }
+        for name, kind in kinds.items():
+            if pa.types.is_large_string(kind):
+                frame[name] = frame[name].map(str, na_action="ignore")
+        types = pa.Schema.from_pandas(frame, preserve_index=False)
+        for name, kind in kinds.items():
+            types = types.set(types.get_field_index(name), pa.field(name, kind))
+        return pa.RecordBatch.from_pandas(frame, schema=types, preserve_index=False)
 
     def _log_joint(self, table: Any, with_label: bool) -> Iterator[tuple[FloatArray, IntArray]]:
         """log p(x, class) for every class, and the class of each row (-1 where unknown)."""
@@ -171,3 +216,9 @@ class Release:
         if bins is None or isinstance(bins, CategoryBins):
             return np.zeros(len(labels))
         return -bins.log_width(labels)
+
+
+def _arrow_type(column: Category) -> pa.DataType:
+    if all(isinstance(value, int) for value in column.values):
+        return pa.int64()
+    return pa.large_string() if any(isinstance(value, str) for value in column.values) else pa.float64()

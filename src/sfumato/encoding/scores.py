@@ -153,7 +153,8 @@ class Scores:
             if value is None or isinstance(b, CategoryBins):
                 continue
             point = (code >= 0) & b.continuous[code]
-            z = column.latent_at(code, b.position(value, code), k)
+            inside = np.clip(value, b.low[0], b.high[-1])  # as their bins have it
+            z = column.latent_at(code, b.position(inside, code), k)
             # dz/dx = (mass / width) / phi(z)
             density = np.log(column.masses[k][code]) + z**2 / 2.0 + LOG_SQRT_2PI
             low[:, c] = np.where(point, z, low[:, c])

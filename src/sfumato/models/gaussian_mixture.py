@@ -71,7 +71,12 @@ class GaussianMixture:
         return z
 
     def log_boxes(
-        self, k: int, low: FloatArray, high: FloatArray, is_point: np.ndarray[Any, np.dtype[np.bool_]]
+        self,
+        k: int,
+        low: FloatArray,
+        high: FloatArray,
+        is_point: np.ndarray[Any, np.dtype[np.bool_]],
+        draws_log2: int = DRAWS_LOG2,
     ) -> FloatArray:
         """Log probability under class k of a box for each row (a density in the point coordinates).
 
@@ -84,7 +89,7 @@ class GaussianMixture:
         low, high, is_point = low[:, order], high[:, order], is_point[:, order]
         factor = np.linalg.cholesky(self.covariances[k][np.ix_(order, order)])
         shift = self.means[k][order]
-        uniform = _points(self.dim)
+        uniform = _points(self.dim, draws_log2)
         parts = [
             _ghk(factor, low[i : i + CHUNK_ROWS] - shift, high[i : i + CHUNK_ROWS] - shift, point, uniform)
             for i in range(0, len(low), CHUNK_ROWS)
@@ -122,9 +127,9 @@ def _between(a: FloatArray, b: FloatArray, uniform: FloatArray) -> FloatArray:
     return np.where(flip, -inside, inside)
 
 
-def _points(dim: int) -> FloatArray:
+def _points(dim: int, draws_log2: int) -> FloatArray:
     """A fixed scrambled Sobol set, moved off the edges of the unit cube."""
-    points = qmc.Sobol(dim, seed=0).random_base2(DRAWS_LOG2)
+    points = qmc.Sobol(dim, seed=0).random_base2(draws_log2)
     return np.clip(points, 2.0**-20, 1.0 - 2.0**-20)
 
 

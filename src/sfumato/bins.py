@@ -92,7 +92,8 @@ class OrderedBins:
         absent = np.isnan(values)
         clamped = np.clip(np.where(absent, self.breaks[0], values), self.breaks[0], self.breaks[-1])
         # 2 j for a value strictly below break j and above break j - 1, 2 j + 1 for break j itself.
-        place = np.searchsorted(self.breaks, clamped, "left") + np.searchsorted(self.breaks, clamped, "right")
+        left = np.searchsorted(self.breaks, clamped, "left")
+        place = 2 * left + (self.breaks[left] == clamped)
         return np.where(absent, self.missing, self.lookup[place])
 
     def position(self, values: FloatArray, codes: IntArray) -> FloatArray:
@@ -108,11 +109,12 @@ class OrderedBins:
         """The smallest and largest value."""
         return float(self.breaks[0]), float(self.breaks[-1])
 
-    def fixed(self, values: FloatArray, bits: int) -> IntArray:
+    def fixed(self, values: FloatArray | None, bits: int) -> IntArray:
         """The place of each value between the bounds, as a whole number from 0 to 2^bits; -1 for NaN.
 
         One subtraction, one product and one rounding, each elementwise and correctly rounded.
         """
+        assert values is not None  # ordered cells have values
         low, high = self.bounds
         absent = np.isnan(values)
         inside = np.clip(np.where(absent, low, values), low, high)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.bins import NOWHERE, Layout, OrderedBins
-from sfumato.coding import code_cells, code_label, read_batches
+from sfumato.coding import code_cells, code_label, find_codes, read_batches
 from sfumato.errors import TableError
 from sfumato.private.queries import FIXED_BITS, Batch
 from sfumato.private.units import TagArray, Units
@@ -58,10 +58,11 @@ class Source:
         codes = np.empty((len(self._layout.names), batch.num_rows), dtype=self._dtype)
         fixed = np.full(codes.shape, NOWHERE, dtype=np.int32) if self._values else None
         for c, (name, bins) in enumerate(zip(self._layout.names, self._layout.bins, strict=True)):
+            if fixed is None or not isinstance(bins, OrderedBins):
+                codes[c] = find_codes(batch.column(name), bins)
+                continue
             cells = code_cells(batch.column(name), bins)
-            codes[c] = cells.codes
-            if fixed is not None and isinstance(bins, OrderedBins) and cells.values is not None:
-                fixed[c] = bins.fixed(cells.values, FIXED_BITS)
+            codes[c], fixed[c] = cells.codes, bins.fixed(cells.values, FIXED_BITS)
         counted = labels >= 0  # a row with a bad label counts nowhere
         if self._units is None:
             return _only(Batch(codes, labels, fixed), counted), _NO_TAGS

@@ -152,8 +152,12 @@ def _plain(cells: pa.Array) -> pa.Array:
         return pa.nulls(len(cells), TEXT)
     if pa.types.is_float16(kind):
         return cells.cast(pa.float64())
+    if pa.types.is_string_view(kind):
+        return cells.cast(TEXT)
+    if pa.types.is_binary_view(kind):
+        return cells.cast(pa.large_binary())
     if pa.types.is_decimal(kind) and kind.bit_width < 128:
-        return cells.cast(pa.decimal128(kind.precision, kind.scale))
+        return cells.cast(pa.decimal128(kind.precision, kind.scale), safe=False)
     return cells
 
 
@@ -162,7 +166,7 @@ def _distinct(cells: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
     if not pa.types.is_dictionary(cells.type):
         cells = cells.dictionary_encode()
     elif len(cells.dictionary) > len(cells):
-        return _distinct(_plain(cells.dictionary.take(cells.indices)))
+        return _distinct(_plain(_plain(cells.dictionary).take(cells.indices)))
     values = _plain(cells.dictionary)
     places = cells.indices.cast(pa.int64(), safe=False).fill_null(len(values)).to_numpy()
     if pa.types.is_dictionary(values.type):
@@ -179,10 +183,9 @@ def _numbers_of(values: pa.Array) -> NDArray[np.float64]:
         return _parse_numbers(values.cast(TEXT).fill_null(""))
     if not _is_numeric(kind):
         return _parse_numbers(_texts_of(values))
-    # Adding zero takes the sign off -0.0.
-    found: NDArray[np.float64] = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) + 0.0
-    found[np.isnan(found)] = np.nan
-    return found
+    stored = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    # A signalling NaN becomes a quiet one before it is touched; adding zero takes the sign off -0.0.
+    return np.where(np.isnan(stored), np.nan, stored) + 0.0
 
 
 def _parse_numbers(written: pa.LargeStringArray) -> NDArray[np.float64]:

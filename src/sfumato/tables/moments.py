@@ -4,6 +4,7 @@ Every date, stored or written, passes through this pair, so its text and its num
 where it came from. Instants before the year 1 and after the year 9999 are no dates.
 """
 
+import math
 import re
 from datetime import date
 from typing import NamedTuple
@@ -16,6 +17,10 @@ NANOS_PER_DAY = 86_400 * 10**9
 EPOCH = date(1970, 1, 1).toordinal()
 FIRST_DAY = date.min.toordinal() - EPOCH
 LAST_DAY = date.max.toordinal() - EPOCH
+
+_PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400} | {
+    unit: 86_400 * 1000**power for power, unit in enumerate(("ms", "us", "ns", "ps", "fs", "as"), start=1)
+}
 
 _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)"
@@ -70,8 +75,16 @@ def from_datetime64(value: np.datetime64) -> Moment | None:
     """
     if np.isnat(value):
         return None
-    day = value.astype("datetime64[D]")
-    return moment(int(day.astype(np.int64)), int((value - day).astype("timedelta64[ns]").astype(np.int64)))
+    unit, size = np.datetime_data(value.dtype)
+    ticks = int(value.astype(np.int64)) * size
+    if unit in ("Y", "M"):
+        months = ticks * (12 if unit == "Y" else 1)
+        year, month = 1970 + months // 12, months % 12 + 1
+        return moment(date(year, month, 1).toordinal() - EPOCH, 0) if 1 <= year <= 9999 else None
+    if unit == "W":
+        return moment(7 * ticks, 0)
+    day, rest = divmod(ticks, _PER_DAY[unit])
+    return moment(day, rest * NANOS_PER_DAY // _PER_DAY[unit])
 
 
 def to_text(when: Moment) -> str:
@@ -89,13 +102,13 @@ def to_text(when: Moment) -> str:
 
 
 def to_days(when: Moment) -> float:
-    """Days since 1970-01-01; both operations are correctly rounded."""
-    return when.day + when.nano / NANOS_PER_DAY
+    """Days since 1970-01-01, never rounded up to another day."""
+    return min(when.day + when.nano / NANOS_PER_DAY, math.nextafter(when.day + 1.0, -math.inf))
 
 
 def days_of_ticks(ticks: pa.Int64Array, per_day: int) -> NDArray[np.float64]:
     """`to_days` of many instants, in ticks since 1970-01-01; NaN for null and outside the calendar."""
     day, rest = np.divmod(ticks.fill_null(0).to_numpy(zero_copy_only=False), per_day)
-    found = day + rest * (NANOS_PER_DAY // per_day) / NANOS_PER_DAY
+    found = np.minimum(day + rest * (NANOS_PER_DAY // per_day) / NANOS_PER_DAY, np.nextafter(day + 1.0, -np.inf))
     no_date = ticks.is_null().to_numpy(zero_copy_only=False) | (day < FIRST_DAY) | (day > LAST_DAY)
     return np.where(no_date, np.nan, found)

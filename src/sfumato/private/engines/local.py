@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from sfumato.private.queries import Batch, IntArray, Query
 from sfumato.private.source import Source
@@ -33,7 +34,8 @@ class LocalEngine:
     def total(self, query: Query) -> IntArray:
         """The exact total of a query, whatever the batches and their order."""
         total = np.zeros(query.size, dtype=np.int64)
-        with ThreadPoolExecutor(self._workers) as pool:
+        # The engine's threads fill the cores; a matrix product that spreads out too would only get in their way.
+        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(self._workers) as pool:
             if self._batches is None:
                 self._batches = self._read(pool)
             for part in _in_flight(pool, (_task(query, batch) for batch in self._batches), self._workers):

@@ -23,10 +23,12 @@ import datetime
 import json
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
+import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -214,6 +216,30 @@ class Schema(BaseModel):
             return cls.model_validate(data)
         except ValidationError as error:
             raise SchemaError(_first_problem(error)) from error
+
+    @classmethod
+    def from_array(cls, X: Any, bounds: tuple[Any, Any], *, names: Sequence[str] | None = None) -> Schema:
+        """Number columns for a 2-D array, from public bounds: (low, high), each one number or one for each column.
+
+        Nothing but the number of columns is taken from `X`, never a value. The columns are called x0, x1 and so
+        on, as those of an array are when it is read as a table, unless `names` are given.
+
+        >>> Schema.from_array(np.array([[3.0, 70.0]]), (0, [10, 100])).columns["x1"].max
+        100.0
+        """
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        if len(shape) != 2:
+            raise SchemaError("X must be a 2-D array")
+        width = shape[1]
+        names = [f"x{place}" for place in range(width)] if names is None else list(names)
+        if len(names) != width or len(set(names)) < width:
+            raise SchemaError(f"names must be {width} different names, one for each column of X")
+        try:
+            low, high = (np.broadcast_to(np.asarray(bound, dtype=float), width).tolist() for bound in bounds)
+        except (TypeError, ValueError):
+            raise SchemaError(f"bounds must be (low, high), each a number or {width} of them") from None
+        ends = zip(names, low, high, strict=True)
+        return cls.of({"columns": {name: {"type": "number", "min": a, "max": b} for name, a, b in ends}})
 
     def dump(self) -> dict[str, Any]:
         """The schema as plain JSON data, without defaults."""

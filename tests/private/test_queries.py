@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.private import queries
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines import local
 from sfumato.private.queries import (
@@ -204,7 +203,7 @@ def test_histograms_keep_their_bound(adjacency: Adjacency) -> None:
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_moments_keep_their_bound(adjacency: Adjacency) -> None:
-    hunt(moment_cases(adjacency), adjacency, examples=400)
+    hunt(moment_cases(adjacency), adjacency, examples=250)
 
 
 @settings(deadline=None)
@@ -239,9 +238,7 @@ class UnevenTotals(Histograms):
 
 class Unclipped(Latent):
     def rows(self, batch: Batch, k: int) -> NDArray[np.float64]:
-        return replace(self, radii=(2**90,) * len(self.radii)).__class__.__base__.rows(
-            Latent(self.tables, (2**90,) * len(self.radii), self.maps), batch, k
-        )
+        return Latent(self.tables, (2**90,) * len(self.radii), self.maps).rows(batch, k)
 
 
 class Rounded(Latent):
@@ -292,7 +289,7 @@ FAULTS: dict[str, Callable[[], tuple[st.SearchStrategy[Case], Adjacency]]] = {
 def test_the_hunt_finds_planted_faults(fault: str) -> None:
     cases, adjacency = FAULTS[fault]()
     with pytest.raises(AssertionError):
-        hunt(cases, adjacency, examples=400)
+        hunt(cases, adjacency, examples=2000)
 
 
 # Tightness: the bounds cannot be loosened unseen
@@ -310,14 +307,6 @@ def moments(
 ) -> Moments:
     table = [np.array(column) for column in zip(*vectors, strict=True)]
     return kind(Latent.of([table, table], [radius, radius]), shares)
-
-
-def at_angle(shares: tuple[float, float, float], radius: float = 4.0) -> list[tuple[float, ...]]:
-    """The worst replacement inside a class: z, and y with z.y = -x |z||y|."""
-    x = min(1.0, shares[1] / (2 * shares[2]))
-    slant = math.sqrt((1 - x * x) / 2)
-    corner = radius / math.sqrt(2)
-    return [(corner, corner, 0.0), (-x * corner + radius * slant / math.sqrt(2),) * 2 + (0.0,), (-x * corner,)]
 
 
 def worst_pair(shares: tuple[float, float, float], radius: float, kind: type[Moments] = Moments) -> Case:
@@ -662,15 +651,22 @@ def test_shares_that_are_not_shares_are_refused(shares: tuple[float, ...]) -> No
             Moments(Latent.of([[np.array([1.0])]], [2.0]), (shares[0] / 2, shares[0] / 2, shares[1]))
 
 
-@pytest.mark.parametrize("place", ["table", "map", "share"])
+NAN = np.array([[math.nan]])
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Latent.of([[NAN[0]]], [2.0]),
+        lambda: Latent.of([[np.ones(1)]], [2.0], [NAN]),
+        lambda: Histograms((2,), 1, (math.nan,)),
+    ],
+    ids=["table", "map", "share"],
+)
 @pytest.mark.xfail(strict=True, reason="a NaN is not refused where a query is made")
-def test_a_query_made_of_nan_is_refused(place: str) -> None:
-    good, bad = np.array([[1.0]]), np.array([[math.nan]])
-    with pytest.raises(ValueError), np.errstate(invalid="ignore"):
-        if place == "share":
-            Histograms((2,), 1, (math.nan,))
-        else:
-            Latent.of([[(bad if place == "table" else good)[0]]], [2.0], [bad if place == "map" else good])
+def test_a_query_made_of_nan_is_refused(build: Callable[[], object]) -> None:
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError):
+        build()
 
 
 @pytest.mark.parametrize(
@@ -686,4 +682,4 @@ def test_a_query_made_of_nan_is_refused(place: str) -> None:
 @pytest.mark.xfail(strict=True, reason="a latent image built by hand is not checked")
 def test_a_latent_image_off_its_grid_is_refused(table: Ints, radius: int, matrix: Ints | None) -> None:
     with pytest.raises(ValueError):
-        queries.Latent(((table,),), (radius,), None if matrix is None else (matrix,))
+        Latent(((table,),), (radius,), None if matrix is None else (matrix,))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.errors import TableError
-from sfumato.tables import days, numbers, texts
+from sfumato.tables import by_distinct, days, lookup, numbers, texts
 from sfumato.text import canonical
 
 NUMERIC_TEXT = st.from_regex(
@@ -346,3 +346,23 @@ def test_each_cell_reads_as_if_it_were_alone(column: list[str | None], data: st.
 def test_each_stored_byte_string_reads_as_if_it_were_alone(column: list[bytes | None]) -> None:
     cells = pa.array(column, pa.binary()).view(pa.string())
     assert readings(cells) == [readings(cells.slice(place, 1))[0] for place in range(len(cells))]
+
+
+def _repeated() -> list[pa.Array]:
+    values = [None, 3, 1, 1, 0, 3]
+    whole = [pa.array(values, kind) for kind in (pa.int64(), pa.uint8(), pa.float32(), pa.float16(), pa.date32())]
+    wide = [pa.array([None if v is None else Decimal(v) for v in values], pa.decimal128(9, 2))]
+    kinds = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
+    written = [pa.array([None if v is None else f" {v}.0" for v in values], kind) for kind in kinds]
+    plain = [*whole, *wide, *written, pa.array(values, pa.timestamp("ms", "UTC")), pa.nulls(6)]
+    return [*plain, *(cells.dictionary_encode() for cells in (whole[0], written[0])), pa.array([], pa.int64())]
+
+
+@pytest.mark.parametrize("cells", _repeated(), ids=lambda cells: str(cells.type))
+def test_reading_the_distinct_cells_is_reading_all(cells: pa.Array) -> None:
+    known = pa.array(["3", "", "1970-01-02"], pa.large_string())
+    for repeated in (cells, pa.concat_arrays([cells] * 3)):
+        assert bits(by_distinct(repeated, numbers)) == bits(numbers(repeated))
+        assert bits(by_distinct(repeated, days)) == bits(days(repeated))
+        found = pc.index_in(texts(repeated), value_set=known).fill_null(-1).to_pylist()
+        assert lookup(repeated, known, missing=-1).tolist() == found

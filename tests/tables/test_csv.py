@@ -1,9 +1,12 @@
 """One record is one physical line, and a line depends on nothing but its own bytes and the header."""
 
+import bz2
 import csv
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,12 +15,30 @@ from sfumato.errors import ArgumentError, TableError
 from sfumato.tables import BATCH_ROWS, open_table
 from sfumato.tables import csv as csv_module
 
+REFUSED_ENCODINGS = [
+    "nope",
+    "utf-7",
+    "utf-32",
+    "iso2022_jp",
+    "iso2022_kr",
+    "hz",
+    "cp037",
+    "unicode_escape",
+    "raw_unicode_escape",
+    "idna",
+    "punycode",
+    "hex",
+    "rot13",
+    "a\0b",
+    "undefined",
+]
+
 Row = tuple[str | None, ...]
 
 
-def rows(path: Path, content: bytes, columns: Sequence[str] = ("a", "b"), delimiter: str | None = None) -> list[Row]:
+def rows(path: Path, content: bytes, columns: Sequence[str] = ("a", "b"), **options: str) -> list[Row]:
     path.write_bytes(content)
-    batches = open_table(path, delimiter=delimiter).batches(columns)
+    batches = open_table(path, **options).batches(columns)
     return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
 
 
@@ -89,11 +110,95 @@ def test_bad_headers(path: Path, content: bytes, message: str) -> None:
         open_table(path)
 
 
-@pytest.mark.parametrize("delimiter", ["", ",,", '"', "\n"])
-def test_bad_delimiters(path: Path, delimiter: str) -> None:
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"delimiter": ""},
+        {"delimiter": ",,"},
+        {"delimiter": '"'},
+        {"delimiter": "\n"},
+        {"quote": "''"},
+        {"quote": "\r"},
+        {"quote": ","},
+        {"table": "t"},
+        *({"encoding": name} for name in REFUSED_ENCODINGS),
+    ],
+)
+def test_bad_options(path: Path, options: dict[str, str]) -> None:
     path.write_bytes(b"a,b\n")
-    with pytest.raises(ArgumentError):
-        open_table(path, delimiter=delimiter)
+    with pytest.raises(ArgumentError, match=next(iter(options))) as caught:
+        open_table(path, **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be", "mac-roman", "utf-8-sig"]
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_encodings(path: Path, encoding: str, end: str) -> None:
+    content = end.join(["é,b", "ñ,ü", '"ö, ä","""', "1,2", ""]).encode(encoding)
+    assert rows(path, content, ["é", "b"], encoding=encoding) == [("ñ", "ü"), MISSING, ("1", "2")]
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "euc_jp", "gb18030", "big5", "cp949"])
+def test_encodings_of_several_bytes(path: Path, encoding: str) -> None:
+    assert rows(path, "a,b\n中,山\n".encode(encoding) + b"\x81\n1,2", encoding=encoding) == [
+        ("中", "山"),
+        MISSING,
+        ("1", "2"),
+    ]
+
+
+def test_undecodable_lines_of_other_encodings(path: Path) -> None:
+    assert rows(path, b"a,b\n\x81,1\n\x80,2\n", encoding="cp1252") == [MISSING, ("€", "2")]
+    halves = ["a,b", "1,\ud800", "\udc00,2", "\U0001f600,3", ""]
+    content = "\n".join(halves).encode("utf-16-be", "surrogatepass")
+    expected = [MISSING, MISSING, ("\U0001f600", "3")]
+    assert rows(path, content, encoding="utf-16-be") == expected
+    assert rows(path, content + "4,5".encode("utf-16-be") + b"\x00", encoding="utf-16-be") == [*expected, MISSING]
+    assert rows(path, "\ufeffa,b\n1,2".encode("utf-16-be"), encoding="utf-16") == [("1", "2")]
+    assert rows(path, "a,b\n1,2".encode("utf-16-le"), encoding="utf-16") == [("1", "2")]
+
+
+def test_a_header_in_another_encoding(path: Path) -> None:
+    path.write_bytes("é,b\nsecret,1".encode("latin-1"))
+    with pytest.raises(TableError, match=r"the header of .* is not UTF-8; give the file's encoding=$"):
+        open_table(path)
+
+
+def test_quotes(path: Path) -> None:
+    content = b"a,b\n'x, y','it''s'\n\"1,2\"\n'3,4\n"
+    assert rows(path, content, quote="'") == [("x, y", "it's"), ('"1', '2"'), MISSING]
+    assert rows(path, b'a,b\n"1,2"\n\xff,1\n"3"",4', quote="") == [('"1', '2"'), MISSING, ('"3""', "4")]
+    assert rows(path, b"a,b\n^1,2^,^3^^^\n", quote="^") == [("1,2", "3^")]
+    assert rows(path, "a,b\n»1,2»,3\n".encode(), quote="»") == [("1,2", "3")]
+
+
+COMPRESSORS = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": lambda content: bytes(pa.Codec("zstd").compress(content)),
+}
+
+
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+def test_compressed_files(path: Path, suffix: str) -> None:
+    content = b"a,b\n" + b"".join(b"%d,%d\n" % (place, place * 7919 % 1009) for place in range(50_000))
+    expected = rows(path, content)
+    compressed = path.with_suffix(f".CSV{suffix}")
+    whole = COMPRESSORS[suffix](content)
+    assert rows(compressed, whole) == expected
+    assert rows(compressed, whole + COMPRESSORS[suffix](b"7,8\n")) == [*expected, ("7", "8")]
+    text = "\n".join(["a;b", "é;1"]).encode("utf-16")
+    assert rows(compressed, COMPRESSORS[suffix](text), encoding="utf-16", delimiter=";") == [("é", "1")]
+    for damaged in (whole[:-1], whole[: len(whole) // 2], b"a,b\nsecret,1", whole + b"secret"):
+        compressed.write_bytes(damaged)
+        with pytest.raises(TableError, match=r"^cannot read .* as CSV: OSError$"):
+            list(open_table(compressed).batches(["a"]))
+    compressed.write_bytes(b"")
+    with pytest.raises(TableError, match="is empty"):
+        open_table(compressed)
 
 
 LINE = st.one_of(
@@ -105,13 +210,32 @@ LINE = st.one_of(
 )
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "shift_jis", "gb18030"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(lines=st.lists(LINE, max_size=12), block=st.integers(1, 40))
-def test_each_line_reads_as_if_it_were_alone(path: Path, lines: list[bytes], block: int) -> None:
-    alone = [row for line in lines for row in rows(path, b"a,b\n" + line + b"\n")]
+def test_each_line_reads_as_if_it_were_alone(path: Path, encoding: str, lines: list[bytes], block: int) -> None:
+    alone = [row for line in lines for row in rows(path, b"a,b\n" + line + b"\n", encoding=encoding)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_module, "BLOCK_BYTES", block)
-        assert rows(path, b"a,b\n" + b"\n".join(lines) + b"\n") == alone
+        assert rows(path, b"a,b\n" + b"\n".join(lines) + b"\n", encoding=encoding) == alone
+
+
+UNITS = st.lists(
+    st.sampled_from(["1", ",", '"', "\r", "é", "\ud800", "\udc00", "\u0a00", "\u0a0a", "\u2c0a"]), max_size=8
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(lines=st.lists(UNITS.map("".join), max_size=12), block=st.integers(1, 40))
+def test_each_line_of_utf_16_reads_as_if_it_were_alone(path: Path, lines: list[str], block: int) -> None:
+    def read(*some: str) -> list[Row]:
+        content = "\n".join(["a,b", *some, ""]).encode("utf-16-le", "surrogatepass")
+        return rows(path, content, encoding="utf-16-le")
+
+    alone = [row for line in lines for row in read(line)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_module, "BLOCK_BYTES", block)
+        assert read(*lines) == alone
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=500)

@@ -7,7 +7,8 @@ Design decisions:
 - Layout does not matter: chunks, slices, dictionaries and the kind of file give the same cells.
 - What a cell holds never raises. Errors speak of a file, its column names and its declared types.
 
-`open_table` gives a `Table` of batches; `numbers`, `texts` and `days` read the cells of one column.
+`open_table` gives a `Table` of batches; `numbers`, `texts`, `days` and `lookup` read the
+cells of one column.
 
 >>> import pyarrow as pa
 >>> table = open_table(pa.table({"age": ["39", "1.0", "n/a"]}))
@@ -15,8 +16,8 @@ Design decisions:
 [[39.0, 1.0, nan]]
 """
 
-from sfumato.tables.cells import days, numbers, texts
+from sfumato.tables.cells import by_distinct, days, lookup, numbers, texts
 from sfumato.tables.open import open_table
 from sfumato.tables.table import BATCH_ROWS, Table
 
-__all__ = ["BATCH_ROWS", "Table", "days", "numbers", "open_table", "texts"]
+__all__ = ["BATCH_ROWS", "Table", "by_distinct", "days", "lookup", "numbers", "open_table", "texts"]

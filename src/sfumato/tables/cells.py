@@ -6,8 +6,9 @@ so does `days`. Nothing but comparisons and correctly rounded conversions touche
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,11 @@ from sfumato.tables.moments import Moment
 from sfumato.text import WHITESPACE, canonical
 
 TEXT = pa.large_string()
+SAMPLE_CELLS = 2**11  # looked at to see whether it pays to find the distinct cells of a column first
+MANY_REPEATS = 2  # it does where a cell of the sample is there so many times on average
 PLAIN_DECIMAL_LIMIT = 1000  # a Decimal of a larger exponent is written in scientific notation
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 _RESPELLED = r"^(?:-?[0-9]+\.0*|-0|True|TRUE|False|FALSE)$"  # every text that `canonical` may change
 
@@ -39,6 +44,35 @@ def texts(cells: pa.Array) -> pa.LargeStringArray:
     """
     values, places = _distinct(_plain(cells))
     return pa.concat_arrays([_texts_of(values), pa.array([""], TEXT)]).take(pa.array(places))
+
+
+def lookup(cells: pa.Array, values: pa.LargeStringArray, missing: int) -> NDArray[np.int64]:
+    """The place of each cell's text among `values`, or `missing`.
+
+    >>> lookup(pa.array(["b", " a", "z", None]), pa.array(["a", "b"], TEXT), missing=-1).tolist()
+    [1, 0, -1, -1]
+    """
+
+    def read(distinct: pa.Array) -> NDArray[np.int64]:
+        found = pc.index_in(texts(distinct), value_set=values).fill_null(missing)
+        return found.to_numpy(zero_copy_only=False).astype(np.int64)
+
+    return by_distinct(cells, read)
+
+
+def by_distinct(cells: pa.Array, read: Callable[[pa.Array], NDArray[Scalar]]) -> NDArray[Scalar]:
+    """`read(cells)`, which must map each cell alone; it is given the distinct cells only, where cells repeat.
+
+    >>> by_distinct(pa.array([2, 2, None]), lambda distinct: np.sqrt(numbers(distinct))).tolist()
+    [1.4142135623730951, 1.4142135623730951, nan]
+    """
+    cells = _plain(cells)
+    if not pa.types.is_dictionary(cells.type):
+        sample = cells.slice(0, SAMPLE_CELLS)
+        if len(sample.unique()) * MANY_REPEATS > len(sample):
+            return read(cells)
+    values, places = _distinct(cells)
+    return read(pa.concat_arrays([values, pa.nulls(1, values.type)]))[places]
 
 
 def numbers(cells: pa.Array) -> NDArray[np.float64]:
@@ -72,7 +106,12 @@ def days(cells: pa.Array) -> NDArray[np.float64]:
 def check_type(kind: pa.DataType, what: str) -> None:
     """Refuse cells whose declared type has no reading as a number, a text or a date."""
     if not _is_readable(kind):
-        raise TableError(f"{what} has type {kind}; only numbers, texts, truth values and dates can be read")
+        raise unreadable(what, kind)
+
+
+def unreadable(what: str, kind: object) -> TableError:
+    """The error of a column whose declared type has no reading."""
+    return TableError(f"{what} has type {kind}; only numbers, texts, truth values and dates can be read")
 
 
 def _is_readable(kind: pa.DataType) -> bool:

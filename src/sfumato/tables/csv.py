@@ -4,41 +4,127 @@ One record is one physical line. A quoted field may hold delimiters and doubled 
 break: otherwise one stray quote in one person's row would swallow the next person's row. So a line's
 cells depend on nothing but its own bytes and the header:
 
-- a line that is ragged, malformed or not UTF-8 is a row of nulls;
+- a line that is ragged, malformed or undecodable is a row of nulls;
 - a line that is empty or holds only white space is no row;
 - every other cell is text, as it stands between its delimiters.
+
+For the same reason an encoding must be one in which a byte of one line cannot change the next: ASCII
+reads as itself and nothing swallows a line break. UTF-16 is turned into UTF-8 on the way in.
 """
 
+import codecs
+import io
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.errors import TableError
-from sfumato.tables.cells import TEXT, bytes_text
-from sfumato.tables.table import Table, reading
+from sfumato.errors import ArgumentError, TableError
+from sfumato.tables.cells import TEXT
+from sfumato.tables.table import Blocks, Table, reading
 from sfumato.text import WHITESPACE
 
+DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 BLOCK_BYTES = 2**22
-QUOTE = '"'
-WHOLLY_QUOTED = '^"[^"]*"$'  # a field that reads the same by trimming its quotes
-_QUOTED = re.compile('"([^"]*(?:""[^"]*)*)"')
-MALFORMED = QUOTE  # stands for a line that cannot be decoded: a quoted field that never ends
+
+UTF_16 = {"utf-16": None, "utf-16-le": "utf-16-le", "utf-16-be": "utf-16-be"}
+# Every ASCII character, and what escapes or shifts in the encodings that have such things.
+ASCII_PROBE = bytes(range(128)) + rb"\u000a \n ~{ ~} +AAo- .xn--tda." + b"\x1b$B!! \x0e!!\x0f ~\n"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How fields are written: what separates them, what quotes them ("" for nothing), in which encoding."""
+
+    delimiter: str
+    quote: str
+    encoding: str
+
+    @classmethod
+    def of(cls, delimiter: str, quote: str = '"', encoding: str = "utf-8") -> "Dialect":
+        """Check the arguments of a user."""
+        if len(delimiter) != 1 or delimiter in "\r\n":
+            raise ArgumentError("the delimiter must be one character, and no line break")
+        if len(quote) > 1 or quote in ("\r", "\n", delimiter):
+            raise ArgumentError(
+                'the quote must be one character, neither the delimiter nor a line break; or "" for none'
+            )
+        return cls(delimiter, quote, _known_encoding(encoding))
+
+    @cached_property
+    def wholly_quoted(self) -> str:
+        """A pattern of the fields that read the same by trimming their quotes."""
+        quote = re.escape(self.quote)
+        return f"^{quote}[^{quote}]*{quote}$"
+
+    @cached_property
+    def _quoted(self) -> re.Pattern[str]:
+        quote = re.escape(self.quote)
+        return re.compile(f"{quote}([^{quote}]*(?:{quote}{quote}[^{quote}]*)*){quote}")
+
+    def decode(self, line: bytes) -> str | None:
+        """The text of some bytes, or None."""
+        try:
+            return line.decode("utf-8" if self.encoding in UTF_16 else self.encoding)
+        except UnicodeDecodeError:
+            return None
+
+    def split(self, line: str) -> list[str] | None:
+        """The fields of one line by the rules of quoting, or None if it breaks them.
+
+        >>> Dialect.of(",").split('1,"a ""b"", c"'), Dialect.of(",").split('1,"a')
+        (['1', 'a "b", c'], None)
+        """
+        fields: list[str] = []
+        start = 0
+        while True:
+            if self.quote and line.startswith(self.quote, start):
+                quoted = self._quoted.match(line, start)
+                if quoted is None:
+                    return None
+                end = quoted.end()
+                fields.append(quoted[1].replace(self.quote * 2, self.quote))
+            else:
+                end = line.find(self.delimiter, start)
+                end = len(line) if end < 0 else end
+                fields.append(line[start:end])
+            if end == len(line):
+                return fields
+            if line[end] != self.delimiter:
+                return None
+            start = end + 1
 
 
 class CsvTable(Table):
-    """A file of delimited text with a header line, in UTF-8."""
+    """A file of delimited text with a header line, compressed or not."""
 
-    def __init__(self, path: Path, delimiter: str) -> None:
+    def __init__(self, path: Path, dialect: Dialect, compression: str | None = None) -> None:
         self._path = path
-        self._delimiter = delimiter
-        with reading(path, "CSV"), path.open("rb") as file:
-            header = file.readline()
-        super().__init__(str(path), _header_names(header, delimiter, path))
+        self._dialect = dialect
+        self._compression = compression
+        with self._open() as (_, lines):
+            header = lines.readline()
+        super().__init__(str(path), _header_names(header, dialect, path))
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+        """The file, and its lines once decompressed."""
+        with reading(self._path, "CSV"), self._path.open("rb") as file:
+            stream: Any = file
+            if self._compression is not None:
+                stream = io.BufferedReader(pa.CompressedInputStream(file, self._compression))
+            if self._dialect.encoding in UTF_16:
+                stream = io.BufferedReader(_Utf16(stream, UTF_16[self._dialect.encoding]))
+            yield file, stream
 
     def _hint(self) -> str:
         # Without a header the first line is somebody's row, so its fields are not repeated.
@@ -47,27 +133,76 @@ class CsvTable(Table):
     def _type(self, place: int) -> pa.DataType:
         return TEXT
 
-    def _blocks(self, places: list[int]) -> Iterator[tuple[float, pa.RecordBatch]]:
+    def _blocks(self, places: list[int]) -> Blocks:
         names = [self.names[place] for place in places]
-        with reading(self._path, "CSV"), self._path.open("rb") as file:
+        with self._open() as (file, lines):
             size = os.fstat(file.fileno()).st_size
-            file.readline()
-            while block := file.read(BLOCK_BYTES):
-                block += file.readline()
-                fields, starts = _fields(_lines(block, self._delimiter), self._delimiter, len(self.names))
+            lines.readline()
+            while block := lines.read(BLOCK_BYTES):
+                block += lines.readline()
+                fields, starts = _fields(_lines(block, self._dialect), self._dialect, len(self.names))
                 columns = [fields.take(pc.add(starts, place)) for place in places]
                 yield min(1.0, file.tell() / size), pa.RecordBatch.from_arrays(columns, names)
 
 
-def _header_names(header: bytes, delimiter: str, path: Path) -> list[str]:
+def _known_encoding(name: str) -> str:
+    """Python's name of an encoding in which every line can be read alone."""
+    try:
+        known = codecs.lookup(name).name
+        if known in UTF_16:
+            return known
+        line_safe = ASCII_PROBE.decode(known) == ASCII_PROBE.decode("ascii")
+    except (LookupError, ValueError):
+        line_safe = False
+    if not line_safe or not all(_keeps_line_break(byte, known) for byte in range(128, 256)):
+        raise ArgumentError(f"cannot read lines in the encoding {name!r}; convert the file to UTF-8")
+    return known
+
+
+def _keeps_line_break(byte: int, encoding: str) -> bool:
+    try:
+        text = bytes([byte, ord("\n")]).decode(encoding)
+    except UnicodeDecodeError:
+        return True
+    return text.find("\n") == 1 == len(text) - 1
+
+
+class _Utf16(io.RawIOBase):
+    """UTF-16 as UTF-8. Half a surrogate pair stays invalid, and so spoils its own line only."""
+
+    def __init__(self, stream: BinaryIO, encoding: str | None) -> None:
+        self._stream = stream
+        if encoding is None:
+            marked = stream.peek(2)[:2]  # type: ignore[attr-defined]
+            encoding = "utf-16-be" if marked == codecs.BOM_UTF16_BE else "utf-16-le"
+        self._decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
+        self._written = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._written and not self._ended:
+            chunk = self._stream.read(len(buffer))
+            self._ended = not chunk
+            try:
+                self._written = self._decoder.decode(chunk, final=self._ended).encode("utf-8", "surrogatepass")
+            except UnicodeDecodeError:  # half a character at the end of the file
+                self._written = b"\xff"
+        size = min(len(buffer), len(self._written))
+        buffer[:size], self._written = self._written[:size], self._written[size:]
+        return size
+
+
+def _header_names(header: bytes, dialect: Dialect, path: Path) -> list[str]:
     if not header:
         raise TableError(f"{path} is empty; its first line must name the columns")
-    try:
-        text = header.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise TableError(f"the header of {path} is not UTF-8; convert the file") from None
-    text = text.removesuffix("\n").removesuffix("\r")
-    fields = _split_quoted(text, delimiter)
+    text = dialect.decode(header)
+    if text is None:
+        raise TableError(f"the header of {path} is not {dialect.encoding.upper()}; give the file's encoding=")
+    text = text.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r")
+    fields = dialect.split(text)
     if fields is None or "\r" in text:
         raise TableError(f"the header of {path} is not a line of delimited names; lines end in \\n or \\r\\n")
     names = [field.strip(WHITESPACE) for field in fields]
@@ -78,66 +213,40 @@ def _header_names(header: bytes, delimiter: str, path: Path) -> list[str]:
     return names
 
 
-def _lines(block: bytes, delimiter: str) -> pa.LargeStringArray:
-    """The lines of a block of whole lines that are not blank."""
+def _lines(block: bytes, dialect: Dialect) -> pa.LargeStringArray:
+    """The lines of a block of whole lines that are not blank; null for one that cannot be decoded."""
     if b"\r" in block:
         block = block.removesuffix(b"\r").replace(b"\r\n", b"\n")
     block = block.removesuffix(b"\n")
-    text = bytes_text(block)
+    text = dialect.decode(block)
     if text is None:
-        decoded = (bytes_text(line) for line in block.split(b"\n"))
-        text = "\n".join(MALFORMED if line is None else line for line in decoded)
-    lines = pc.split_pattern(pa.array([text], TEXT), "\n").flatten()
-    blanks = WHITESPACE.replace(delimiter, "")
-    return lines.filter(pc.not_equal(pc.utf8_trim(lines, characters=blanks), ""))
+        lines = pa.array([dialect.decode(line) for line in block.split(b"\n")], TEXT)
+    else:
+        lines = pc.split_pattern(pa.array([text], TEXT), "\n").flatten()
+    blanks = WHITESPACE.replace(dialect.delimiter, "")
+    return lines.filter(pc.not_equal(pc.utf8_trim(lines, characters=blanks), "").fill_null(True))
 
 
-def _fields(lines: pa.LargeStringArray, delimiter: str, width: int) -> tuple[pa.LargeStringArray, pa.Array]:
+def _fields(lines: pa.LargeStringArray, dialect: Dialect, width: int) -> tuple[pa.LargeStringArray, pa.Array]:
     """All fields of all lines in one array, and where the fields of each line start: null for a bad line."""
-    split = pc.split_pattern(lines, delimiter)
+    split = pc.split_pattern(lines, dialect.delimiter)
     fields = split.flatten()
     bounds = split.offsets.to_numpy()
     starts = bounds[:-1].astype(np.int64)
     good = np.diff(bounds) == width
 
-    if pc.any(pc.match_substring(lines, QUOTE)).as_py():
-        quoted = pc.match_substring(fields, QUOTE)
-        tricky = pc.and_not(quoted, pc.match_substring_regex(fields, WHOLLY_QUOTED))
-        fields = pc.utf8_trim(fields, characters=QUOTE)
+    if dialect.quote and pc.any(pc.match_substring(lines, dialect.quote)).as_py():
+        quoted = pc.match_substring(fields, dialect.quote)
+        tricky = pc.and_not(quoted, pc.match_substring_regex(fields, dialect.wholly_quoted))
+        fields = pc.utf8_trim(fields, characters=dialect.quote)
         places = np.flatnonzero(tricky.to_numpy(zero_copy_only=False))
         tricky_lines = np.unique(np.searchsorted(bounds, places, side="right") - 1)
         extra: list[str] = []
         for place, line in zip(tricky_lines, lines.take(pa.array(tricky_lines)).to_pylist(), strict=True):
-            row = _split_quoted(line, delimiter)
+            row = dialect.split(line)
             good[place] = row is not None and len(row) == width
             if row is not None and good[place]:
                 starts[place] = len(fields) + len(extra)
                 extra += row
         fields = pa.concat_arrays([fields, pa.array(extra, TEXT)])
     return fields, pa.array(starts, mask=~good)
-
-
-def _split_quoted(line: str, delimiter: str) -> list[str] | None:
-    """The fields of one line by the rules of quoting, or None if it breaks them.
-
-    >>> _split_quoted('1,"a ""b"", c"', ","), _split_quoted('1,"a', ",")
-    (['1', 'a "b", c'], None)
-    """
-    fields: list[str] = []
-    start = 0
-    while True:
-        if line.startswith(QUOTE, start):
-            quoted = _QUOTED.match(line, start)
-            if quoted is None:
-                return None
-            end = quoted.end()
-            fields.append(quoted[1].replace(QUOTE * 2, QUOTE))
-        else:
-            end = line.find(delimiter, start)
-            end = len(line) if end < 0 else end
-            fields.append(line[start:end])
-        if end == len(line):
-            return fields
-        if line[end] != delimiter:
-            return None
-        start = end + 1

@@ -4,15 +4,15 @@ A column of a declared type is handed to Arrow as it is. A column of objects is 
 by Arrow's inference, which would let one cell decide how all others are read.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from sfumato.errors import TableError
+from sfumato.tables.cells import unreadable
 from sfumato.tables.objects import object_texts
-from sfumato.tables.table import BATCH_ROWS, Table
+from sfumato.tables.table import BATCH_ROWS, Blocks, Table
 
 Reader = Callable[[slice], pa.Array]
 
@@ -27,7 +27,7 @@ class FrameTable(Table):
     def _type(self, place: int) -> pa.DataType:
         return self._reader(place)(slice(0)).type
 
-    def _blocks(self, places: list[int]) -> Iterator[tuple[float, pa.RecordBatch]]:
+    def _blocks(self, places: list[int]) -> Blocks:
         names = [self.names[place] for place in places]
         readers = [self._reader(place) for place in places]
         size = len(self._frame)
@@ -41,10 +41,7 @@ class FrameTable(Table):
         try:
             return _categorical(series) if isinstance(series.dtype, pd.CategoricalDtype) else _typed(series)
         except (pa.ArrowException, TypeError):
-            raise TableError(
-                f"column {self.names[place]!r} of {self.label} has type {series.dtype}; "
-                "only numbers, texts, truth values and dates can be read"
-            ) from None
+            raise unreadable(self._column(place), series.dtype) from None
 
 
 def _categorical(series: pd.Series) -> Reader:

@@ -5,51 +5,102 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.errors import ArgumentError, TableError
-from sfumato.tables.csv import QUOTE, CsvTable
-from sfumato.tables.table import ArrowTable, ParquetTable, Table
+from sfumato.tables import arrow, duckdb, parquet
+from sfumato.tables.array import ArrayTable
+from sfumato.tables.arrow import ArrowTable, DatasetTable, IpcTable, StreamTable
+from sfumato.tables.csv import COMPRESSIONS, DELIMITERS, CsvTable, Dialect
+from sfumato.tables.parquet import ParquetFolder, ParquetTable
+from sfumato.tables.polars import PolarsTable
+from sfumato.tables.table import Table
 
-PARQUET_SUFFIXES = (".parquet", ".pq")
-DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 
+def open_table(
+    source: Any,
+    *,
+    delimiter: str | None = None,
+    quote: str | None = None,
+    encoding: str | None = None,
+    table: str | None = None,
+) -> Table:
+    """A table from a file, a folder of Parquet files, a data frame, an array, or anything that speaks Arrow.
 
-def open_table(source: Any, *, delimiter: str | None = None) -> Table:
-    """A table from a Parquet or CSV file, a pandas data frame, or anything that speaks Arrow.
+    A file's suffix says what it is: `.parquet` and `.pq`; `.csv`, `.tsv` and `.txt`, also compressed as
+    `.csv.gz`, `.csv.zst` or `.csv.bz2`; `.arrow` and `.feather`; `.duckdb` and `.db`. In memory it may be a
+    pandas or Polars frame, a Polars lazy frame, a DuckDB relation, a NumPy array (2-D, with columns x0, x1
+    and so on, or 1-D with named fields), or an Arrow table, batch, reader, stream or data set.
 
-    A file's suffix says what it is. `delimiter` separates the fields of a CSV file; if it is not given,
-    `.tsv` has tabs and the others have commas.
+    For CSV, `delimiter` is a comma unless given (a tab in `.tsv`), `quote` is `"` ("" for none), `encoding`
+    is UTF-8. For a DuckDB file of several tables, `table` names the one to read.
     """
-    if isinstance(source, Table):
-        return source
+    given = {"delimiter": delimiter, "quote": quote, "encoding": encoding, "table": table}
+    options = {name: value for name, value in given.items() if value is not None}
     if isinstance(source, str | PathLike):
-        return _open_file(Path(source), delimiter)
-    pandas = sys.modules.get("pandas")  # whoever has a data frame has imported pandas
-    if pandas is not None and isinstance(source, pandas.DataFrame):
+        return _open_path(Path(source), options)
+    _allow(options)
+    return source if isinstance(source, Table) else _open_object(source)
+
+
+def _open_path(path: Path, options: dict[str, str]) -> Table:
+    suffix = path.suffix.lower()
+    inner = Path(path.stem).suffix.lower()
+    compression = COMPRESSIONS.get(suffix) if inner in DELIMITERS else None
+    if compression is not None:
+        suffix = inner
+    if path.is_dir():
+        _allow(options)
+        return ParquetFolder(path)
+    if suffix in DELIMITERS:
+        _allow(options, "delimiter", "quote", "encoding")
+        return CsvTable(path, Dialect.of(**{"delimiter": DELIMITERS[suffix]} | options), compression)
+    if suffix in duckdb.SUFFIXES:
+        _allow(options, "table")
+        return duckdb.file_table(path, **options)
+    _allow(options)
+    if suffix in parquet.SUFFIXES:
+        return ParquetTable(path)
+    if suffix in arrow.SUFFIXES:
+        return IpcTable(path)
+    compressed = f"{next(iter(DELIMITERS))}{next(iter(COMPRESSIONS))}"
+    known = [*DELIMITERS, compressed, *parquet.SUFFIXES, *arrow.SUFFIXES, *duckdb.SUFFIXES]
+    raise TableError(f"cannot tell what kind of table {path} is; known suffixes are {', '.join(known)}")
+
+
+def _open_object(source: Any) -> Table:
+    if _is_a(source, "pandas", "DataFrame"):
         from sfumato.tables.frame import FrameTable
 
         return FrameTable(source)
+    if _is_a(source, "polars", "DataFrame") or _is_a(source, "polars", "LazyFrame"):
+        return PolarsTable(source)
+    if _is_a(source, "duckdb", "DuckDBPyRelation"):
+        return duckdb.relation_table(source)
+    if _is_a(source, "pyarrow.dataset", "Dataset"):
+        return DatasetTable(source)
+    if isinstance(source, np.ndarray):
+        return ArrayTable(source)
     if isinstance(source, pa.Table):
         return ArrowTable(source)
     if isinstance(source, pa.RecordBatch):
         return ArrowTable(pa.Table.from_batches([source]))
     if hasattr(source, "__arrow_c_stream__"):
-        return ArrowTable(pa.table(source))
+        return StreamTable(source)
     raise TableError(
-        f"cannot read a table from a {type(source).__name__}; "
-        "give a path, a pandas data frame, or an Arrow table or stream"
+        f"cannot read a table from a {type(source).__name__}; give a path, a pandas or Polars frame, "
+        "a DuckDB relation, a 2-D NumPy array, or an Arrow table, stream or data set"
     )
 
 
-def _open_file(path: Path, delimiter: str | None) -> Table:
-    suffix = path.suffix.lower()
-    if suffix in PARQUET_SUFFIXES:
-        return ParquetTable(path)
-    if suffix not in DELIMITERS:
-        known = ", ".join([*DELIMITERS, *PARQUET_SUFFIXES])
-        raise TableError(f"cannot tell what kind of table {path} is; known suffixes are {known}")
-    delimiter = DELIMITERS[suffix] if delimiter is None else delimiter
-    if len(delimiter) != 1 or delimiter in f"{QUOTE}\r\n":
-        raise ArgumentError("the delimiter must be one character, neither a quote nor a line break")
-    return CsvTable(path, delimiter)
+def _is_a(source: Any, module: str, name: str) -> bool:
+    """Whether it is of a class of a library: whoever has such an object has imported the library."""
+    found = sys.modules.get(module)
+    return found is not None and isinstance(source, getattr(found, name))
+
+
+def _allow(options: dict[str, str], *allowed: str) -> None:
+    for name in options:
+        if name not in allowed:
+            raise ArgumentError(f"{name} is for {'DuckDB' if name == 'table' else 'CSV'} files only")

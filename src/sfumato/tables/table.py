@@ -1,4 +1,4 @@
-"""A table of any kind as a re-iterable stream of Arrow batches; Arrow and Parquet tables."""
+"""A table of any kind as a stream of Arrow batches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -6,15 +6,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sfumato.errors import TableError
-from sfumato.tables.cells import check_type, is_textual
+from sfumato.tables.cells import check_type
 
 BATCH_ROWS = 2**16
 NAMES_LISTED = 20
+UNKNOWN = 0.0  # the fraction read of a source that does not tell its length
 
 Progress = Callable[[float], None]
+Blocks = Iterator[tuple[float, pa.RecordBatch]]
 
 
 @contextmanager
@@ -28,8 +29,19 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise TableError(f"cannot read {path} as {kind}: {type(error).__name__}") from None
 
 
+@contextmanager
+def running(label: str) -> Iterator[None]:
+    """Turn whatever a query or a stream raises into one line: its own message may hold cells."""
+    try:
+        yield
+    except TableError:
+        raise
+    except Exception as error:
+        raise TableError(f"cannot read {label}: {type(error).__name__}") from None
+
+
 class Table(ABC):
-    """Named columns of cells, read in batches as often as one likes."""
+    """Named columns of cells, read in batches; as often as one likes, unless it is a stream."""
 
     def __init__(self, label: str, names: Sequence[str]) -> None:
         self.label = label
@@ -43,82 +55,47 @@ class Table(ABC):
 
         `progress` is called after each batch with the fraction of the table that has been read.
         """
-        places = [self._place(name) for name in columns]
-        for name, place in zip(columns, places, strict=True):
-            check_type(self._type(place), f"column {name!r} of {self.label}")
-        return self._cut(places, progress)
+        return _cut(self._blocks([self.place(name) for name in columns]), progress)
 
-    def _cut(self, places: list[int], progress: Progress | None) -> Iterator[pa.RecordBatch]:
-        for fraction, block in self._blocks(places):
-            for start in range(0, block.num_rows, BATCH_ROWS):
-                yield block.slice(start, BATCH_ROWS)
-            if progress is not None:
-                progress(fraction)
-
-    def _place(self, name: str) -> int:
+    def place(self, name: str) -> int:
+        """Where a column is; an error if it is not there or its cells have no reading."""
         found = self.names.count(name)
         if found > 1:
             raise TableError(f"{self.label} has more than one column {name!r}; rename all but one")
         if found == 0:
             raise TableError(f"{self.label} has no column {name!r}; {self._hint()}")
-        return self.names.index(name)
+        place = self.names.index(name)
+        check_type(self._type(place), self._column(place))
+        return place
+
+    def _column(self, place: int) -> str:
+        """A column as errors name it."""
+        return f"column {self.names[place]!r} of {self.label}"
 
     def _hint(self) -> str:
         """What to say to someone who asked for a column that is not there."""
-        more = len(self.names) - NAMES_LISTED
-        return f"it has: {', '.join(self.names[:NAMES_LISTED])}" + (f" and {more} more" if more > 0 else "")
+        return f"it has: {listed(self.names)}"
 
     @abstractmethod
     def _type(self, place: int) -> pa.DataType:
         """The declared type of a column."""
 
     @abstractmethod
-    def _blocks(self, places: list[int]) -> Iterator[tuple[float, pa.RecordBatch]]:
+    def _blocks(self, places: list[int]) -> Blocks:
         """The columns at these places, in blocks of any size, each with the fraction read so far."""
 
 
-class ArrowTable(Table):
-    """A table in Arrow's memory."""
-
-    def __init__(self, table: pa.Table) -> None:
-        super().__init__("the table", table.column_names)
-        self._table = table
-
-    def _type(self, place: int) -> pa.DataType:
-        return self._table.schema.field(place).type
-
-    def _blocks(self, places: list[int]) -> Iterator[tuple[float, pa.RecordBatch]]:
-        read = 0
-        for block in self._table.select(places).to_batches(max_chunksize=BATCH_ROWS):
-            read += block.num_rows
-            yield read / self._table.num_rows, block
+def listed(names: Sequence[str]) -> str:
+    """The first few of some names."""
+    more = len(names) - NAMES_LISTED
+    return ", ".join(names[:NAMES_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-class ParquetTable(Table):
-    """A Parquet file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._repetitive: list[str] = []
-        with reading(path, "Parquet"), self._open() as file:
-            self._schema = file.schema_arrow
-        # Text is stored as a dictionary and indices; to leave it so halves the time of reading and parsing.
-        self._repetitive = [field.name for field in self._schema if is_textual(field.type)]
-        super().__init__(str(path), self._schema.names)
-
-    def _open(self) -> pq.ParquetFile:
-        # INT96 dates far from today do not fit in nanoseconds.
-        return pq.ParquetFile(self._path, read_dictionary=self._repetitive, coerce_int96_timestamp_unit="us")
-
-    def _type(self, place: int) -> pa.DataType:
-        return self._schema.field(place).type
-
-    def _blocks(self, places: list[int]) -> Iterator[tuple[float, pa.RecordBatch]]:
-        names = [self.names[place] for place in places]
-        read = 0
-        with reading(self._path, "Parquet"), self._open() as file:
-            for block in file.iter_batches(BATCH_ROWS, columns=sorted(set(names))):
-                read += block.num_rows
-                # Asking for `a` also brings `a.b`, so the columns are picked again by their exact names.
-                columns = [block.column(name) for name in names]
-                yield read / file.metadata.num_rows, pa.RecordBatch.from_arrays(columns, names)
+def _cut(blocks: Blocks, progress: Progress | None) -> Iterator[pa.RecordBatch]:
+    for fraction, block in blocks:
+        for start in range(0, block.num_rows, BATCH_ROWS):
+            yield block.slice(start, BATCH_ROWS)
+        if progress is not None:
+            progress(fraction)
+    if progress is not None:
+        progress(1.0)

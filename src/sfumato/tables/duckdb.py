@@ -1,0 +1,105 @@
+"""DuckDB relations, and tables of DuckDB files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sfumato.errors import MissingExtraError, TableError
+from sfumato.tables.table import BATCH_ROWS, UNKNOWN, Blocks, Table, listed, reading, running
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+SUFFIXES = (".duckdb", ".db")
+SQLITE_MAGIC = b"SQLite format 3"
+WIDE_TYPES = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "BIT")  # Arrow has none of them: they go as text
+
+Lease = Callable[[], AbstractContextManager["DuckDBPyRelation"]]
+
+
+class DuckTable(Table):
+    """A relation, run anew at every pass. A connection has one pass open at a time."""
+
+    def __init__(self, label: str, lease: Lease) -> None:
+        self._lease = lease
+        with running(label), lease() as relation:
+            names = relation.columns
+            self._asked = [
+                f"#{place}::VARCHAR" if str(kind) in WIDE_TYPES else f"#{place}"
+                for place, kind in enumerate(relation.types, start=1)
+            ]
+        super().__init__(label, names)
+
+    def _type(self, place: int) -> pa.DataType:
+        asked = self._asked[place]
+        with running(self.label), self._lease() as relation, _reader(relation.project(asked).limit(0)) as reader:
+            return reader.schema.field(0).type
+
+    def _blocks(self, places: list[int]) -> Blocks:
+        # Columns are asked for by their place, because DuckDB takes `a` and `A` for one name.
+        asked = ", ".join(self._asked[place] for place in places)
+        names = [self.names[place] for place in places]
+        with running(self.label), self._lease() as relation, _reader(relation.project(asked)) as reader:
+            for block in reader:
+                yield UNKNOWN, pa.RecordBatch.from_arrays(block.columns, names)
+
+
+def relation_table(relation: DuckDBPyRelation) -> DuckTable:
+    """The table of a relation of the caller's own connection."""
+    return DuckTable("the relation", lambda: nullcontext(relation))
+
+
+def file_table(path: Path, table: str | None = None) -> DuckTable:
+    """A table or view of a DuckDB file, by name; the name may be left out where there is one table only."""
+    with _connected(path) as connection, running(str(path)):
+        found = connection.sql(
+            "SELECT table_schema, table_name, table_type = 'BASE TABLE' FROM information_schema.tables "
+            "WHERE table_catalog = current_database() ORDER BY ALL"
+        ).fetchall()
+    chosen = [(schema, name) for schema, name, is_base in found if (is_base if table is None else name == table)]
+    if len(chosen) != 1:
+        names = listed([name for _, name, _ in found]) or "none"
+        if table is None:
+            raise TableError(f"{path} does not hold exactly one table; choose one with table=: {names}")
+        if not chosen:
+            raise TableError(f"{path} has no table {table!r}; it has: {names}")
+        raise TableError(f"{path} has more than one table {table!r}, in different schemas; give a relation")
+    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in chosen[0])
+
+    @contextmanager
+    def lease() -> Iterator[DuckDBPyRelation]:
+        with _connected(path) as connection:
+            yield connection.sql(f"FROM {quoted}")
+
+    return DuckTable(str(path), lease)
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[DuckDBPyConnection]:
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingExtraError(f"reading {path} needs an extra: pip install sfumato[duckdb]") from None
+    with reading(path, "DuckDB"), path.open("rb") as file:
+        if file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC:  # DuckDB would go and fetch an extension for it
+            raise TableError(f"{path} is an SQLite file; write its table to Parquet or CSV")
+    try:
+        connection = duckdb.connect(path, read_only=True)
+    except duckdb.ConnectionException:
+        raise TableError(f"{path} is open in this program; close that connection, or give a relation of it") from None
+    except duckdb.Error as error:
+        raise TableError(f"cannot read {path} as DuckDB: {type(error).__name__}") from None
+    with closing(connection):
+        yield connection
+
+
+def _reader(relation: DuckDBPyRelation) -> pa.RecordBatchReader:
+    """The relation's rows; leaving the reader frees the connection for the next query."""
+    if hasattr(relation, "to_arrow_reader"):
+        return relation.to_arrow_reader(BATCH_ROWS)
+    return relation.fetch_record_batch(BATCH_ROWS)  # before DuckDB 1.4

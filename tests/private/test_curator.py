@@ -1,0 +1,277 @@
+"""The one door: it charges before it looks, says so, and adds the noise that was paid for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from sfumato.errors import ArgumentError, BudgetError
+from sfumato.private import curator as curator_module
+from sfumato.private.accounting import Adjacency, Budget, Spend
+from sfumato.private.curator import Curator
+from sfumato.private.noise import Bits, insecure_bits, noisy, secure_bits
+from sfumato.private.queries import Answer, Batch, Query
+
+FALSE_ALARM = 1e-6
+COORDINATES = 60_000
+LEVELS = np.array([0.003, 1.0, 40.0])  # weights
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A query of given weights; the engines below do not look at rows."""
+
+    weights: Floats
+    reach: dict[Adjacency, float] = field(default_factory=lambda: dict.fromkeys(Adjacency, 1.5))
+
+    @property
+    def size(self) -> int:
+        return len(self.weights)
+
+    def total(self, batch: Batch) -> Ints:
+        raise NotImplementedError
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        return self.reach[adjacency]
+
+
+class Scene:
+    """A curator whose every step is written down."""
+
+    def __init__(self, mu: float = 1.0, total: int = 1000, fails: bool = False, seed: int = 1) -> None:
+        self.events: list[str] = []
+        self.left_when_looking: list[float] = []
+        self.announced: list[Spend] = []
+        self.budget = Budget(mu)
+        self._total, self._fails, self._stream = total, fails, insecure_bits(seed)
+
+    def curator(self, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Curator:
+        return Curator(self, self.budget, adjacency, self.bits, self.announce)
+
+    def total(self, query: Query) -> Ints:
+        self.events.append("look")
+        self.left_when_looking.append(self.budget.remaining)
+        if self._fails:
+            raise OSError("planted")
+        return np.full(query.size, self._total, dtype=np.int64)
+
+    def bits(self, n: int, /) -> bytes:
+        self.events.append("draw")
+        return self._stream(n)
+
+    def announce(self, spend: Spend) -> None:
+        self.events.append("announce")
+        self.announced.append(spend)
+
+
+QUERY = Plain(np.array([1.0, 2.0, 0.5]))
+
+
+def test_it_charges_then_announces_then_looks_then_draws() -> None:
+    scene = Scene()
+    answer = scene.curator().total("counts", QUERY, 0.25)
+    assert scene.events == ["announce", "look", "draw"]
+    assert scene.left_when_looking == [0.75]
+    assert scene.announced == list(scene.budget.spends)
+    assert scene.announced[0].name == "counts"
+    assert answer.values.shape == answer.sd.shape == (3,)
+
+
+def test_a_failure_while_looking_leaves_the_charge() -> None:
+    scene = Scene(fails=True)
+    with pytest.raises(OSError, match="planted"):
+        scene.curator().total("counts", QUERY, 0.25)
+    assert scene.budget.remaining == 0.75
+    assert len(scene.budget.spends) == 1
+    assert scene.events == ["announce", "look"]
+
+
+def test_a_failure_to_announce_means_no_look() -> None:
+    scene = Scene()
+
+    def refuse(spend: Spend) -> None:
+        raise RuntimeError("the listener is gone")
+
+    curator = Curator(scene, scene.budget, Adjacency.ADD_REMOVE, scene.bits, refuse)
+    with pytest.raises(RuntimeError):
+        curator.total("counts", QUERY, 0.25)
+    assert scene.events == []
+    assert scene.budget.remaining == 0.75
+
+
+@pytest.mark.parametrize(
+    ("mu_squared", "error"),
+    [
+        (math.nextafter(1.0, 2.0), BudgetError),
+        (math.inf, ArgumentError),
+        (math.nan, ArgumentError),
+        (0.0, ArgumentError),
+        (-0.5, ArgumentError),
+    ],
+)
+def test_a_refused_charge_reaches_neither_rows_nor_bits(mu_squared: float, error: type[Exception]) -> None:
+    scene = Scene()
+    with pytest.raises(error):
+        scene.curator().total("counts", QUERY, mu_squared)
+    assert scene.events == []
+    assert scene.budget.remaining == 1.0
+    assert scene.budget.spends == ()
+
+
+def test_what_is_left_can_be_spent_to_the_last_bit_and_no_further() -> None:
+    scene = Scene(mu=0.7)
+    curator = scene.curator()
+    curator.total("first", QUERY, curator.remaining / 3)
+    curator.total("rest", QUERY, curator.remaining)
+    assert curator.remaining == 0.0
+    with pytest.raises((BudgetError, ArgumentError)):
+        curator.total("more", QUERY, math.ulp(0.0))
+    assert scene.events.count("look") == 2
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_the_noise_is_that_of_its_adjacency(adjacency: Adjacency) -> None:
+    reach = {Adjacency.ADD_REMOVE: 1.0, Adjacency.LABEL: math.sqrt(2.0), Adjacency.REPLACE_ONE: 2.0}
+    scene = Scene()
+    answer = scene.curator(adjacency).total("counts", Plain(QUERY.weights, reach), 0.25)
+    assert scene.announced[0].sensitivity == reach[adjacency]
+    assert answer.sd == pytest.approx(2.0 * reach[adjacency] / QUERY.weights)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_a_unit_of_several_rows_costs_as_many_times(adjacency: Adjacency) -> None:
+    # A changed label changes which rows of a unit count, so it costs as much as a replacement.
+    reach = {Adjacency.ADD_REMOVE: 1.0, Adjacency.LABEL: math.sqrt(2.0), Adjacency.REPLACE_ONE: 1.9}
+    scene = Scene()
+    curator = Curator(scene, scene.budget, adjacency, scene.bits, scene.announce, unit_rows=3)
+    answer = curator.total("counts", Plain(QUERY.weights, reach), 0.25)
+    expected = 3.0 if adjacency is Adjacency.ADD_REMOVE else 3 * 1.9
+    assert scene.announced[0].sensitivity == pytest.approx(expected)
+    assert answer.sd == pytest.approx(2.0 * expected / QUERY.weights)
+
+
+@settings(deadline=None)
+@given(
+    st.floats(1e-3, 20.0),
+    st.lists(st.tuples(st.floats(0.0, 1.5), st.floats(1e-3, 1e3), st.booleans()), max_size=12),
+)
+def test_adaptive_asks_cannot_overspend(mu: float, asks: list[tuple[float, float, bool]]) -> None:
+    scene = Scene(mu=mu)
+    curator = scene.curator()
+    for fraction, reach, depends in asks:
+        query = Plain(np.ones(2), dict.fromkeys(Adjacency, reach))
+        mu_squared = fraction * curator.remaining
+        try:
+            answer = curator.total("ask", query, mu_squared)
+        except (BudgetError, ArgumentError):
+            continue
+        if depends:  # the next ask is as large as the answer was
+            try:
+                curator.total("again", query, abs(float(answer.values[0])))
+            except (BudgetError, ArgumentError):
+                continue
+    # The noise that was really added, not what the books say.
+    spent = sum((Fraction(s.sensitivity) / Fraction(s.sigma)) ** 2 for s in scene.budget.spends)
+    assert spent <= Fraction(mu) ** 2
+    assert scene.events.count("look") == len(scene.budget.spends) == len(scene.announced)
+
+
+# The noise
+
+
+def weighted() -> Plain:
+    return Plain(np.tile(LEVELS, COORDINATES // len(LEVELS)))
+
+
+def paid_for(query: Plain, mu_squared: float) -> Floats:
+    """The standard deviations by the definition, not by the curator's books."""
+    return 1.5 / math.sqrt(mu_squared) / query.weights
+
+
+def check_spread(answer: Answer, total: int, sd: Floats) -> None:
+    """Sums of squares against their chi-square law, for each weight."""
+    assert answer.sd == pytest.approx(sd, rel=1e-12)
+    for i in range(len(LEVELS)):
+        z = ((answer.values - total) / sd)[i :: len(LEVELS)]
+        squares = float((z * z).sum())
+        tail = FALSE_ALARM / (2 * len(LEVELS))
+        assert chi2.ppf(tail, len(z)) < squares < chi2.isf(tail, len(z))
+
+
+def check_independent(first: Floats, second: Floats) -> None:
+    """Correlation within 5.3 standard errors: missed by chance once in ten million."""
+    assert abs(np.corrcoef(first, second)[0, 1]) * math.sqrt(len(first)) < 5.3
+
+
+@pytest.mark.parametrize(("mu_squared", "total"), [(0.09, 1000), (4.0, -(2**40)), (1e-6, 0)])
+def test_the_noise_has_the_spread_that_was_paid_for(mu_squared: float, total: int) -> None:
+    query = weighted()
+    answer = Scene(mu=3.0, total=total, seed=11).curator().total("a", query, mu_squared)
+    check_spread(answer, total, paid_for(query, mu_squared))
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.95, 1.05])
+def test_another_spread_would_be_seen(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def planted(totals: Ints, sigmas: Floats, bits: Bits) -> Floats:
+        return noisy(totals, sigmas * factor, bits)
+
+    monkeypatch.setattr(curator_module, "noisy", planted)
+    query = weighted()
+    answer = Scene(seed=11).curator().total("a", query, 0.09)
+    with pytest.raises(AssertionError):
+        check_spread(answer, 1000, paid_for(query, 0.09))
+
+
+def test_noise_that_ignores_the_weights_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def planted(totals: Ints, sigmas: Floats, bits: Bits) -> Floats:
+        return noisy(totals, np.full_like(sigmas, sigmas.min()), bits)
+
+    monkeypatch.setattr(curator_module, "noisy", planted)
+    query = weighted()
+    answer = Scene(seed=11).curator().total("a", query, 0.09)
+    with pytest.raises(AssertionError):
+        check_spread(answer, 1000, paid_for(query, 0.09))
+
+
+def test_the_noise_of_two_asks_is_independent() -> None:
+    curator = Scene(seed=12).curator()
+    query = Plain(np.ones(20_000))
+    first, second = (curator.total("a", query, 0.3).values for _ in range(2))
+    check_independent(first, second)
+    check_independent(first[:-1], first[1:])
+
+
+def test_noise_drawn_again_from_the_same_bits_would_be_seen() -> None:
+    curator = Curator(Scene(), Budget(1.0), Adjacency.ADD_REMOVE, lambda n: insecure_bits(3)(n))
+    query = Plain(np.ones(20_000))
+    first, second = (curator.total("a", query, 0.3).values for _ in range(2))
+    with pytest.raises(AssertionError):
+        check_independent(first, second)
+
+
+def asked_twice(bits: Bits) -> list[float]:
+    curator = Curator(Scene(), Budget(1.0), Adjacency.ADD_REMOVE, bits)
+    return [value for _ in range(2) for value in curator.total("a", QUERY, 0.3).values.tolist()]
+
+
+def test_answers_reproduce_with_insecure_bits_only() -> None:
+    assert asked_twice(insecure_bits(5)) == asked_twice(insecure_bits(5))
+    assert asked_twice(insecure_bits(5)) != asked_twice(insecure_bits(6))
+    # Six values on grids of 256 steps a standard deviation: equal by chance less than once in 2^40.
+    assert asked_twice(secure_bits) != asked_twice(secure_bits)
+
+
+def test_a_mechanism_sees_no_rows_and_no_engine() -> None:
+    public = {name for name in dir(Scene().curator()) if not name.startswith("_")}
+    assert public == {"remaining", "total"}

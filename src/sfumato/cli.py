@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="sfumato",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -29,6 +28,10 @@ app = typer.Typer(
     "Start with `sfumato demo`. For a table of your own: draft a schema with `sfumato schema`, replace what it "
     "read off the rows by public knowledge, look at `sfumato plan`, then `sfumato fit` and `sfumato sample`.",
 )
+
+# Typer ships its own copy of click under a private name; this is the UsageError of whichever it raises.
+UsageError: Any = typer.BadParameter.__bases__[0]
+INTERRUPTED = 130  # what typer makes of Ctrl-C
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
 Adjacency = Annotated[
@@ -195,26 +198,31 @@ def demo(
 
 @app.callback(invoke_without_command=True)
 def options(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
 ) -> None:
     if version:
         print(f"sfumato {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        _say(context.get_help())
+        raise typer.Exit(2)
 
 
 def main() -> None:
     """Run the command line: one line and exit code 2 for whatever sfumato refuses to do."""
     try:
-        app()
+        code = app(standalone_mode=False)
     except SfumatoError as error:
         _say(f"error: {error}")
         sys.exit(2)
-    except KeyboardInterrupt:
+    except UsageError as error:
+        _say(f"error: {error.format_message().rstrip('.')}. Try '{error.ctx.command_path} --help'.")
+        sys.exit(2)
+    if code == INTERRUPTED:
         _say("interrupted: nothing was written")
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+    if code:
+        sys.exit(code)
 
 
 def _say(line: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sfumato.evaluate.usefulness import MARGINAL_BINS, marginal
+from sfumato.evaluate.usefulness import MARGINAL_BINS, marginal, numbers
 from sfumato.files import replacing
 from sfumato.schema import Category, Schema
 
@@ -37,7 +37,8 @@ def draw_marginals(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, 
             axis.set_xticks(places, [column.texts[i][:14] for i in order], rotation=50, ha="right", fontsize=7)
             width = 0.8
         else:
-            low, high = float(real[name].min()), float(real[name].max())
+            known = numbers(real[name], column)
+            low, high = float(known.min()), float(known.max())
             width = (high - low) / MARGINAL_BINS
             places = low + width * (np.arange(MARGINAL_BINS) + 0.5)
             axis.tick_params(axis="x", labelsize=7)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from sfumato.bins import FloatArray
-from sfumato.schema import Category, Number, Schema
+from sfumato.schema import Category, Column, Date, Schema
+from sfumato.text import canonical
 
 MARGINAL_BINS = 20
 
@@ -17,13 +18,22 @@ def features(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     for name in schema.features:
         column = schema.columns[name]
         if isinstance(column, Category):
-            columns[name] = pd.Series(pd.Categorical(table[name].map(str), categories=column.texts))
-        elif isinstance(column, Number):
-            columns[name] = table[name].astype(float)
+            columns[name] = pd.Series(pd.Categorical(_texts(table[name]), categories=column.texts))
         else:
-            columns[name] = pd.to_datetime(table[name]).astype("int64").astype(float)
+            columns[name] = numbers(table[name], column)
         columns[name] = columns[name].reset_index(drop=True)
     return pd.DataFrame(columns)
+
+
+def numbers(values: pd.Series, column: Column) -> pd.Series:
+    """Numbers as floats and dates as days, NaN where missing."""
+    if isinstance(column, Date):
+        return (pd.to_datetime(values) - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    return values.astype(float)
+
+
+def _texts(values: pd.Series) -> pd.Series:
+    return values.map(lambda value: canonical(str(value)))
 
 
 def auc(train: pd.DataFrame, test: pd.DataFrame, schema: Schema, positive: object) -> float:
@@ -37,14 +47,14 @@ def auc(train: pd.DataFrame, test: pd.DataFrame, schema: Schema, positive: objec
     return float(roc_auc_score(test[schema.label] == positive, scores))
 
 
-def marginal(values: pd.Series, reference: pd.Series, column: object) -> FloatArray:
+def marginal(values: pd.Series, reference: pd.Series, column: Column) -> FloatArray:
     """Shares of a column's values: by category, or in equal bins over the reference's range."""
     if isinstance(column, Category):
-        shares = values.map(str).value_counts(normalize=True)
+        shares = _texts(values).value_counts(normalize=True)
         return np.asarray(shares.reindex(column.texts).fillna(0.0), dtype=np.float64)
-    low, high = float(reference.min()), float(reference.max())
-    edges = np.linspace(low, high, MARGINAL_BINS + 1)
-    counts, _ = np.histogram(np.clip(values.astype(float), low, high), bins=edges)
+    known = numbers(reference, column)
+    edges = np.linspace(known.min(), known.max(), MARGINAL_BINS + 1)
+    counts, _ = np.histogram(np.clip(numbers(values, column), edges[0], edges[-1]), bins=edges)
     return np.asarray(counts / max(len(values), 1), dtype=np.float64)
 
 

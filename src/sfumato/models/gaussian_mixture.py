@@ -83,19 +83,20 @@ class GaussianMixture:
         Coordinate j of row i lies between low[i, j] and high[i, j], or is exactly low[i, j] where
         `is_point`. Points are conditioned on; the box that is left is integrated by the sequential
         importance sampler of Geweke, Hajivassiliou and Keane on a fixed set of quasi-random points, so the
-        answer is the same each time.
+        answer is the same each time, and no row's depends on the others.
         """
-        order = np.argsort(~is_point.all(axis=0), kind="stable")  # exact coordinates first: less to integrate
-        low, high, is_point = low[:, order], high[:, order], is_point[:, order]
-        factor = np.linalg.cholesky(self.covariances[k][np.ix_(order, order)])
-        shift = self.means[k][order]
         uniform = _points(self.dim, draws_log2)
-        parts = [
-            _ghk(factor, low[i : i + CHUNK_ROWS] - shift, high[i : i + CHUNK_ROWS] - shift, point, uniform)
-            for i in range(0, len(low), CHUNK_ROWS)
-            for point in [is_point[i : i + CHUNK_ROWS]]
-        ]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        found = np.empty(len(low))
+        patterns, which = np.unique(is_point, axis=0, return_inverse=True)
+        for p, pattern in enumerate(patterns):
+            order = np.argsort(~pattern, kind="stable")  # exact coordinates first: less to integrate
+            factor = np.linalg.cholesky(self.covariances[k][np.ix_(order, order)])
+            mine = np.flatnonzero(which.ravel() == p)
+            for start in range(0, len(mine), CHUNK_ROWS):
+                rows = mine[start : start + CHUNK_ROWS]
+                box = (low[rows] - self.means[k])[:, order], (high[rows] - self.means[k])[:, order]
+                found[rows] = _ghk(factor, *box, int(pattern.sum()), uniform)
+        return found
 
 
 def _sample_box(
@@ -133,13 +134,8 @@ def _points(dim: int, draws_log2: int) -> FloatArray:
     return np.clip(points, 2.0**-20, 1.0 - 2.0**-20)
 
 
-def _ghk(
-    factor: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    is_point: np.ndarray[Any, np.dtype[np.bool_]],
-    uniform: FloatArray,
-) -> FloatArray:
+def _ghk(factor: FloatArray, low: FloatArray, high: FloatArray, points: int, uniform: FloatArray) -> FloatArray:
+    """Log probability of boxes whose first `points` coordinates are exact."""
     rows, dim = low.shape
     draws = len(uniform)
     e = np.zeros((dim, rows, draws))
@@ -147,17 +143,14 @@ def _ghk(
     for j in range(dim):
         centre = np.tensordot(factor[j, :j], e[:j], axes=1) if j else np.zeros((rows, draws))
         scale = factor[j, j]
-        point = is_point[:, j]
-        if point.any():
-            exact = (low[point, j][:, None] - centre[point]) / scale
-            log_weight[point] += -(exact**2) / 2.0 - LOG_SQRT_2PI - np.log(scale)
-            e[j, point] = exact
-        box = ~point
-        if box.any():
-            a = (low[box, j][:, None] - centre[box]) / scale
-            b = (high[box, j][:, None] - centre[box]) / scale
-            log_weight[box] += _log_between(a, b)
-            e[j, box] = _between(a, b, uniform[:, j])
+        a = (low[:, j][:, None] - centre) / scale
+        if j < points:
+            log_weight += -(a**2) / 2.0 - LOG_SQRT_2PI - np.log(scale)
+            e[j] = a
+            continue
+        b = (high[:, j][:, None] - centre) / scale
+        log_weight += _log_between(a, b)
+        e[j] = _between(a, b, uniform[:, j])
     peak = log_weight.max(axis=1, keepdims=True)
     return np.asarray(peak[:, 0] + np.log(np.exp(log_weight - peak).mean(axis=1)))
 

@@ -373,7 +373,7 @@ def test_saving_and_loading_is_exact(release: sf.Release, tmp_path: Path) -> Non
     assert again.schema == release.schema
     assert again.guarantee == release.guarantee
     assert (again.mechanism, again.encoding) == (release.mechanism, release.encoding)
-    for mine, theirs in zip(release.scores.columns, again.scores.columns, strict=True):
+    for mine, theirs in zip(release.encoder.columns, again.encoder.columns, strict=True):
         np.testing.assert_array_equal(mine.order, theirs.order)
         np.testing.assert_array_equal(mine.masses, theirs.masses)
     for name in ("weights", "means", "covariances"):
@@ -436,7 +436,7 @@ def test_rows_and_batches_in_another_order_give_the_same_release(release: sf.Rel
     shuffled = table().sample(frac=1.0, random_state=3)
     again = fit(pa.Table.from_pandas(shuffled, preserve_index=False), SCHEMA, workers=1)
     np.testing.assert_array_equal(again.mixture.covariances, release.mixture.covariances)
-    for mine, theirs in zip(release.scores.columns, again.scores.columns, strict=True):
+    for mine, theirs in zip(release.encoder.columns, again.encoder.columns, strict=True):
         np.testing.assert_array_equal(mine.masses, theirs.masses)
 
 
@@ -452,7 +452,7 @@ def test_a_secure_release_states_its_promise_and_never_repeats() -> None:
         assert "(1, 1e-06)-differentially private" in str(promise)
         assert "one row added or removed" in str(promise)
     assert not np.array_equal(one.mixture.weights, two.mixture.weights)
-    assert not np.array_equal(one.scores.columns[0].masses, two.scores.columns[0].masses)
+    assert not np.array_equal(one.encoder.columns[0].masses, two.encoder.columns[0].masses)
 
 
 @pytest.mark.parametrize(
@@ -460,7 +460,7 @@ def test_a_secure_release_states_its_promise_and_never_repeats() -> None:
     [
         ("add-remove", "one row added or removed", 1.0),
         ("replace-one", "one row replaced", math.sqrt(2.0)),
-        ("label", "label changed", math.sqrt(2.0)),
+        ("label", "label of one row changed", math.sqrt(2.0)),
     ],
 )
 def test_adjacency_is_in_the_books(adjacency: str, words: str, reach: float) -> None:
@@ -593,7 +593,7 @@ def test_rows_with_a_bad_label_count_nowhere() -> None:
     extra = frame.assign(ill="perhaps", age=99)
     again, both = fit(frame, SCHEMA), fit(pd.concat([frame, extra]), SCHEMA)
     np.testing.assert_array_equal(again.mixture.weights, both.mixture.weights)
-    np.testing.assert_array_equal(again.scores.columns[0].masses, both.scores.columns[0].masses)
+    np.testing.assert_array_equal(again.encoder.columns[0].masses, both.encoder.columns[0].masses)
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 200.0])

@@ -7,6 +7,7 @@ empties the list.
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections import Counter
@@ -23,6 +24,7 @@ from sfumato.tables import Table, days, numbers, open_table, texts
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # fits in 64 bits
 
+LAST_DAY = (datetime.date.max - EPOCH).days
 MOST_CATEGORIES = 100  # more different texts than this, and a column is no category
 FEW_NUMBERS = 10  # so few different whole numbers look like codes, when the column is the label
 
@@ -116,12 +118,15 @@ class _Look:
         if not self.low <= self.high:
             return None
         low, high = float(self.low), float(self.high)
-        column: dict[str, Any] = {"type": "number", "min": low, "max": high if low < high else low + 1.0}
+        high = high if low < high else low + max(1.0, abs(low) * 1e-9)
+        column: dict[str, Any] = {"type": "number", "min": low, "max": high}
         return column | {"step": 1} if self.whole else column
 
     def date(self) -> dict[str, Any] | None:
         if not self.first <= self.last:
             return None
-        first, last = math.floor(self.first), math.ceil(self.last)
-        first_day, last_day = (np.datetime64(EPOCH) + np.array([first, max(last, first + 1)])).tolist()
+        first, last = math.floor(self.first), math.floor(self.last)  # the time of day is not kept
+        if first == last:
+            first, last = (first, last + 1) if last < LAST_DAY else (first - 1, last)
+        first_day, last_day = (np.datetime64(EPOCH) + np.array([first, last])).tolist()
         return {"type": "date", "min": first_day, "max": last_day}

@@ -36,7 +36,7 @@ from sfumato.errors import OutputError, SchemaError
 from sfumato.text import canonical
 
 FINEST_STEP = 2.0**-50  # of the larger bound: a finer grid would not be representable
-NARROWEST = 1e-290  # the smallest range whose parts are still numbers
+NARROWEST = 1e-303  # the smallest range whose parts are still numbers
 MOST_DECIMALS = 12  # a step that needs more digits is not a decimal one
 DEFAULT_BINS = 256
 MAX_BINS = 1 << 16

@@ -22,6 +22,7 @@ from sfumato.mechanisms.moments import (
     entry_noise,
     look,
     pull,
+    shrink_means,
     to_plain,
 )
 from sfumato.mechanisms.plan import Plan
@@ -118,7 +119,7 @@ def settle_shapes(covariances: FloatArray, noise: FloatArray) -> FloatArray:
 def settle_residuals(covariances: FloatArray, noise: FloatArray) -> FloatArray:
     """Covariances in the space that the first look whitened: each shrunk towards what that look found, the unit."""
     unit = np.eye(covariances.shape[1])
-    pulls = np.array([pull(n.sum(), ((c - unit) ** 2).sum()) for c, n in zip(covariances, noise, strict=True)])
+    pulls = np.array([pull(n.sum(), ((c - unit) ** 2).sum(), c.size) for c, n in zip(covariances, noise, strict=True)])
     return _lift(covariances + pulls[:, None, None] * (unit - covariances))
 
 
@@ -136,16 +137,11 @@ def _shrink(matrices: FloatArray, noise: FloatArray, target: FloatArray | float)
     precision = 1.0 / np.maximum(energy, 1e-300)
     pooling = precision / precision.sum()
     pooled = np.einsum("k,kij->ij", pooling, matrices)
-    pooled += pull((pooling**2 * energy).sum(), ((pooled - target) ** 2).sum()) * (target - pooled)
+    # In these units no entry is far above one, which bounds the signal.
+    pooled += pull((pooling**2 * energy).sum(), ((pooled - target) ** 2).sum(), pooled.size) * (target - pooled)
     far = [((m - pooled)[n > 0] ** 2).sum() for m, n in zip(matrices, noise, strict=True)]
-    pulls = np.array([pull(e, f) for e, f in zip(energy, far, strict=True)])
+    pulls = np.array([pull(e, f, pooled.size) for e, f in zip(energy, far, strict=True)])
     return np.asarray(matrices + pulls[:, None, None] * (pooled - matrices))
-
-
-def shrink_means(means: FloatArray, variance: FloatArray) -> FloatArray:
-    """Each class's mean towards the centre that its histograms found, by the James-Stein weight."""
-    pulls = [pull(v.sum(), (m**2).sum()) for m, v in zip(means, variance, strict=True)]
-    return np.asarray(means * (1.0 - np.array(pulls))[:, None])
 
 
 def nearest_correlation(matrix: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,8 @@ from sfumato.bins import FloatArray
 from sfumato.mechanisms.plan import moment_costs, radius
 from sfumato.private.queries import MAP_BITS, Asker, Image, Latent, Moments
 
+CAUTION = 1.5  # how many times its expectation noise may be before the rest counts as signal
+SMALLEST_SPREAD = 1e-3  # of a class whose columns are all constant
 FLATTEST = 1.0 / 64.0  # smallest eigenvalue that whitening will stretch: the map stays below 8
 
 
@@ -56,7 +59,7 @@ class Space:
     @property
     def radii(self) -> list[float]:
         """Where rows are clipped, for each class."""
-        return [radius(spread) for spread in self.spreads]
+        return [radius(max(spread, SMALLEST_SPREAD)) for spread in self.spreads]
 
 
 def look(curator: Asker, name: str, space: Space, expected: FloatArray, mu_squared: float) -> Look:
@@ -72,13 +75,16 @@ def look(curator: Asker, name: str, space: Space, expected: FloatArray, mu_squar
     size = np.maximum(counts, expected / 2.0)  # a rare class's second count may drown
     kept = np.array([unclipped(dim, r, s) for r, s in zip(space.radii, space.spreads, strict=True)])
     means = sums / size[:, None]
+    mean_sd = sum_sd[:, 0] / size
+    # The square of a noisy mean is mostly the square of its noise in a small class: shrink it first.
+    known = shrink_means(means, np.broadcast_to(mean_sd[:, None] ** 2, means.shape))
     return Look(
         maps=maps,
         counts=counts,
         count_sd=float(count_sd[0]),
         means=means,
-        mean_sd=sum_sd[:, 0] / size,
-        covariances=seconds / (size * kept)[:, None, None] - np.einsum("ki,kj->kij", means, means),
+        mean_sd=mean_sd,
+        covariances=seconds / (size * kept)[:, None, None] - np.einsum("ki,kj->kij", known, known),
         covariance_sd=second_sd[:, 0, 0] / (size * kept),
     )
 
@@ -88,7 +94,7 @@ def unclipped(dim: int, clip: float, spread: float) -> float:
 
     E min(X, c) / d for X chi-square with d degrees of freedom is F_{d+2}(c) + c (1 - F_d(c)) / d.
     """
-    c = clip**2 * dim / spread
+    c = clip**2 * dim / max(spread, SMALLEST_SPREAD)
     return float(chi2.cdf(c, dim + 2) + c * chi2.sf(c, dim) / dim)
 
 
@@ -160,6 +166,18 @@ def combine_means(pilot: Look, final: Look, shift: FloatArray) -> tuple[FloatArr
     return variance * (pilot.means / first + again / second), variance
 
 
-def pull(noise_energy: float, distance: float) -> float:
-    """The James-Stein weight of a target: noise energy over squared distance, at most one."""
-    return 1.0 if distance <= noise_energy else noise_energy / distance
+def pull(noise_energy: float, distance: float, most: float = math.inf) -> float:
+    """The James-Stein weight of a target: noise over noise and signal, where the signal is what the squared distance
+    has clearly beyond noise, and no more than `most`.
+
+    >>> pull(1.0, 0.5), pull(1.0, 100.0, most=3.0)
+    (1.0, 0.25)
+    """
+    signal = min(max(distance - CAUTION * noise_energy, 0.0), most)
+    return noise_energy / (noise_energy + signal) if noise_energy > 0.0 else 0.0
+
+
+def shrink_means(means: FloatArray, variance: FloatArray) -> FloatArray:
+    """Each class's mean towards zero, where its histograms put it, by the James-Stein weight."""
+    pulls = [pull(v.sum(), (m**2).sum(), most=float(len(m))) for m, v in zip(means, variance, strict=True)]
+    return np.asarray(means * (1.0 - np.array(pulls))[:, None])

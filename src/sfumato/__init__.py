@@ -17,6 +17,7 @@ _HOMES = {
     "errors": "sfumato",
     "fit": "sfumato.api",
     "load": "sfumato.api",
+    "open_table": "sfumato.tables",
     "plan": "sfumato.api",
 }
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "errors",
     "fit",
     "load",
+    "open_table",
     "plan",
 ]
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from sfumato.private import accounting
     from sfumato.release import Guarantee, Release
     from sfumato.schema import Schema
+    from sfumato.tables import open_table
 
 
 def __getattr__(name: str) -> Any:

@@ -176,11 +176,10 @@ class CategoryBins:
         if all(isinstance(value, int) and abs(value) < 2**63 for value in values) and not self.column.missing:
             return pd.Series(np.array(values, dtype=np.int64)[codes])
         names = np.array([*values, None] if self.column.missing else values, dtype=object)
-        return pd.Series(names[codes], dtype=object if self._mixed else None)
-
-    @property
-    def _mixed(self) -> bool:
-        return len({type(value) for value in self.column.values}) > 1
+        alike = len({type(value) for value in values}) == 1
+        return pd.Series(
+            names[codes], dtype=pd.Series(values).dtype if alike and isinstance(values[0], str) else object
+        )
 
 
 Bins: TypeAlias = OrderedBins | CategoryBins

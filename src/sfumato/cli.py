@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,10 @@ app = typer.Typer(
 UsageError: Any = typer.BadParameter.__bases__[0]
 INTERRUPTED = 130  # what typer makes of Ctrl-C
 
+Data = Annotated[
+    Path,
+    typer.Argument(help="The private table: Parquet (file or folder), CSV (also .gz and .zst), Arrow or DuckDB."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
 Adjacency = Annotated[
     str,
@@ -42,14 +47,24 @@ Rows = Annotated[
     int | None,
     typer.Option(help="A public guess at the number of rows. It divides the budget better; never the true count."),
 ]
+Delimiter = Annotated[str | None, typer.Option(help="What separates the fields of a CSV file; a comma by default.")]
+Quote = Annotated[str | None, typer.Option(help="What quotes the fields of a CSV file.")]
+Encoding = Annotated[str | None, typer.Option("--csv-encoding", help="How a CSV file is written; UTF-8 by default.")]
+TableName = Annotated[str | None, typer.Option("--table", help="Which table of a DuckDB file.")]
 Delta = Annotated[float, typer.Option(help="Chance that the epsilon bound fails; far below 1 / number of rows.")]
 
 
 @app.command()
 def schema(
-    data: Annotated[Path, typer.Argument(help="The private table: Parquet or CSV.")],
+    data: Annotated[
+        Path, typer.Argument(help="The private table: Parquet (file or folder), CSV (also .gz, .zst), Arrow or DuckDB.")
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the draft (YAML, or JSON by name).")],
     label: Annotated[str | None, typer.Option(help="The column to predict, if there is one.")] = None,
+    delimiter: Delimiter = None,
+    quote: Quote = None,
+    csv_encoding: Encoding = None,
+    table: TableName = None,
     as_json: Json = False,
 ) -> None:
     """Draft a schema by looking at a table. The draft is private until you confirm it.
@@ -58,9 +73,11 @@ def schema(
     public knowledge, then empty that list: `fit` refuses the draft until you have.
     """
     from sfumato.draft import draft_schema
+    from sfumato.tables import open_table
 
+    source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
     with _working("reading the table"):
-        draft, left_out = draft_schema(data, label)
+        draft, left_out = draft_schema(source, label)
     draft.save(output)
     if as_json:
         _print_json({"schema": draft.dump(), "left_out": left_out, "output": str(output)})
@@ -92,7 +109,9 @@ def plan(
 
 @app.command()
 def fit(
-    data: Annotated[Path, typer.Argument(help="The private table: Parquet or CSV.")],
+    data: Annotated[
+        Path, typer.Argument(help="The private table: Parquet (file or folder), CSV (also .gz, .zst), Arrow or DuckDB.")
+    ],
     schema: Annotated[Path, typer.Option(help="What is publicly known about it: YAML or JSON.")],
     epsilon: Annotated[float, typer.Option(help="How much the release may tell about one row; 1 is customary.")],
     delta: Delta,
@@ -106,22 +125,28 @@ def fit(
     insecure_seed: Annotated[
         int | None, typer.Option(help="Repeatable noise, for tests: the release then has NO guarantee.")
     ] = None,
+    delimiter: Delimiter = None,
+    quote: Quote = None,
+    csv_encoding: Encoding = None,
+    table: TableName = None,
     as_json: Json = False,
 ) -> None:
     """Release a private table. Each call spends anew."""
     from sfumato.api import fit as run
     from sfumato.api import plan as make
+    from sfumato.tables import open_table
 
-    total = make(schema, epsilon=epsilon, delta=delta, adjacency=adjacency, rows=rows).mu
+    total = make(schema, epsilon=epsilon, delta=delta, adjacency=adjacency, encoding=encoding, rows=rows).mu
 
     def announce(spend: Spend) -> None:
         share = (spend.mu / total) ** 2
         _say(f"asking for {spend.name}: {share:.0%} of the budget (mu {spend.mu:.4f} of {total:.4f})")
 
     _check_writable(output)
+    source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
     with _working("fitting"):
         release = run(
-            data,
+            source,
             schema,
             epsilon=epsilon,
             delta=delta,
@@ -268,6 +293,8 @@ def _check_writable(output: Path) -> None:
         raise OutputError(f"cannot write {output}: it is a folder")
     if not output.absolute().parent.is_dir():
         raise OutputError(f"cannot write {output}: the folder {output.absolute().parent} does not exist")
+    if not os.access(output.absolute().parent, os.W_OK):
+        raise OutputError(f"cannot write {output}: no permission to write into {output.absolute().parent}")
 
 
 def _plan_data(made: Plan) -> dict[str, Any]:

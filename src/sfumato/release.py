@@ -25,7 +25,7 @@ from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Spend
-from sfumato.schema import Category, Schema
+from sfumato.schema import Category, Date, Schema
 from sfumato.tables import open_table
 
 BATCH_ROWS = 1 << 16
@@ -184,7 +184,9 @@ class Release:
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:
         """Rows as Arrow. Categories get their type from the schema: drawn values would vary it by batch."""
         kinds = {
-            name: _arrow_type(column) for name, column in self.schema.columns.items() if isinstance(column, Category)
+            name: _arrow_type(column)
+            for name, column in self.schema.columns.items()
+            if isinstance(column, (Category, Date))
         }
         for name, kind in kinds.items():
             if pa.types.is_large_string(kind):
@@ -192,7 +194,9 @@ class Release:
         types = pa.Schema.from_pandas(frame, preserve_index=False)
         for name, kind in kinds.items():
             types = types.set(types.get_field_index(name), pa.field(name, kind))
-        return pa.RecordBatch.from_pandas(frame, schema=types, preserve_index=False)
+        table = pa.Table.from_pandas(frame, schema=types, preserve_index=False)
+        whole = [pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)]) for column in table.columns]
+        return pa.RecordBatch.from_arrays(whole, schema=types)
 
     def _log_joint(self, table: Any, with_label: bool) -> Iterator[tuple[FloatArray, IntArray]]:
         """log p(x, class) for every class, and the class of each row (-1 where unknown)."""
@@ -218,7 +222,9 @@ class Release:
         return -bins.log_width(labels)
 
 
-def _arrow_type(column: Category) -> pa.DataType:
+def _arrow_type(column: Category | Date) -> pa.DataType:
+    if isinstance(column, Date):
+        return pa.date32()
     if all(isinstance(value, int) for value in column.values):
         return pa.int64()
     return pa.large_string() if any(isinstance(value, str) for value in column.values) else pa.float64()

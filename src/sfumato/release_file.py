@@ -7,6 +7,7 @@ pickle, no code. A file of an older format version stays readable.
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 import zlib
 from pathlib import Path
@@ -25,7 +26,7 @@ from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.errors import ReleaseError, SchemaError
 from sfumato.files import replacing
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.accounting import Adjacency, Spend
+from sfumato.private.accounting import Adjacency, Spend, delta_of
 from sfumato.release import Guarantee, Release
 from sfumato.schema import DEFAULT_BINS, Category, Column, Date, Schema
 
@@ -237,6 +238,14 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     given = document.guarantee
     for value in (given.epsilon, given.delta, given.mu):
         insist(given.secure == (value is not None), "a guarantee has epsilon, delta and mu exactly if it is secure")
+    if given.epsilon is not None and given.delta is not None and given.mu is not None:
+        spent = math.fsum(spend.mu**2 for spend in given.spends)
+        insist(spent <= given.mu**2 * (1 + 1e-9), "the guarantee's spends add up to more than its mu")
+        insist(
+            delta_of(given.epsilon, given.mu) <= given.delta, "the guarantee's mu is more than its epsilon and delta"
+        )
+    honest = all(spend.sensitivity / spend.sigma <= spend.mu * (1 + 1e-9) for spend in given.spends)
+    insist(honest, "a spend's mu is less than its sensitivity and noise make it")
     guarantee = Guarantee(
         given.epsilon,
         given.delta,

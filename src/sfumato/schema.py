@@ -32,7 +32,8 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from sfumato.errors import OutputError, SchemaError
+from sfumato.errors import SchemaError
+from sfumato.files import replacing
 from sfumato.text import canonical
 
 FINEST_STEP = 2.0**-50  # of the larger bound: a finer grid would not be representable
@@ -142,6 +143,7 @@ class Category(_Column):
     def _check(self) -> Category:
         seen: set[str] = set()
         for text in self.texts:
+            _check_text(text)
             if text in seen:
                 raise ValueError(f"value {text!r} is listed twice")
             seen.add(text)
@@ -182,6 +184,8 @@ class Schema(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Schema:
+        for name in self.columns:
+            _check_text(name)
         if self.unit is not None and self.unit.column in self.columns:
             raise ValueError(f"unit: {self.unit.column!r} names people, so it cannot be a column of the release")
         if self.label is None:
@@ -274,10 +278,8 @@ class Schema(BaseModel):
     def save(self, path: str | Path) -> None:
         """Write the schema as YAML, or as JSON where the name ends in .json."""
         text = json.dumps(self.dump(), indent=2) if str(path).endswith(".json") else self.to_yaml()
-        try:
-            Path(path).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise OutputError(f"cannot write {path}: {error.strerror}") from error
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
     def to_yaml(self) -> str:
         """The schema as YAML text, one line a column."""
@@ -329,6 +331,13 @@ def _unique_mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, An
 
 
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{text!r} is not text that a file can hold") from None
 
 
 def _on_grid(value: float, origin: float, step: float) -> bool:

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -213,9 +214,9 @@ def test_effective_bins_never_exceed_the_real_ones_nor_fall_below_two() -> None:
     assert effective_bins(sizes, 1e12, 10.0).tolist() == list(sizes)
 
 
-@pytest.mark.parametrize("rows", [0, -5])
-def test_a_guess_of_no_rows_is_refused(rows: int) -> None:
-    with pytest.raises(ArgumentError, match="rows must be a positive guess"):
+@pytest.mark.parametrize("rows", [0, -5, math.nan, math.inf, 10**400, 2.5, "many", True])
+def test_a_bad_guess_is_refused(rows: Any) -> None:
+    with pytest.raises(ArgumentError, match="rows must be a whole number, a public guess"):
         plan(rows=rows)
 
 

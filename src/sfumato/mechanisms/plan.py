@@ -19,6 +19,7 @@ from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
 
 DEFAULT_ROWS = 10_000  # a public guess, where the user makes none
+MOST_ROWS = 1 << 60
 LOG_SLOPE = 10.0  # how much a column's log-density is taken to change over its range
 HIDDEN_CELLS = 4.0  # how many times the second-order cost of a histogram its hidden cells add up to
 AFFINE_HISTOGRAM_SHARE = 0.5  # an affine model's histograms only find centres and scales
@@ -87,8 +88,8 @@ def make_plan(
 ) -> Plan:
     """Divide the budget between histograms and moments from public facts alone."""
     guess = DEFAULT_ROWS if rows is None else rows
-    if guess < 1:
-        raise ArgumentError(f"rows must be a positive guess at the number of rows, not {rows}")
+    if isinstance(guess, bool) or not isinstance(guess, int) or not 1 <= guess <= MOST_ROWS:
+        raise ArgumentError(f"rows must be a whole number, a public guess at the number of rows, not {rows!r}")
     classes, columns = layout.classes, len(layout.names)
     per_class = np.full(classes, guess / classes)
     resolutions = effective_bins(layout.sizes, guess / classes, mu / math.sqrt(2.0))

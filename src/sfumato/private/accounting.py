@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from numbers import Real
 
 from scipy.special import erfc, erfcx
 
@@ -233,15 +234,19 @@ def _turning_point(holds: Callable[[float], bool]) -> tuple[float, float]:
 
 
 def _check_epsilon(epsilon: float) -> None:
-    if not 0 < epsilon < math.inf:
-        raise ArgumentError(f"epsilon must be a finite number above 0, not {epsilon}")
+    if not _is_number(epsilon) or not 0 < epsilon < math.inf:
+        raise ArgumentError(f"epsilon must be a finite number above 0, not {epsilon!r}")
 
 
 def _check_delta(delta: float) -> None:
-    if not 0 < delta < 1:
-        raise ArgumentError(f"delta must lie inside (0, 1), not {delta}")
+    if not _is_number(delta) or not 0 < delta < 1:
+        raise ArgumentError(f"delta must lie inside (0, 1), not {delta!r}")
 
 
 def _check_mu(mu: float) -> None:
     if not 0 <= mu <= LARGEST_MU:
         raise ArgumentError(f"mu must lie between 0 and {LARGEST_MU:g}, not {mu}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -1,6 +1,4 @@
-"""How fast a fit reads a large table, and how much memory it takes.
-
-    python -m benchmarks.scale [--rows 10000000] [--keep DIR]
+"""How fast a fit reads a large table, and how much memory it takes. Called by benchmarks.speed.
 
 The table is a folder of Parquet files, resampled from the training split of UCI Adult. Each fit runs in a process of
 its own, once with a worker for every core and once with one worker on one core; imports are not counted. The totals
@@ -10,7 +8,6 @@ batch a file.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -27,22 +24,12 @@ THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_NUM_THREADS
 EPSILON, DELTA = 1.0, 1e-6
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="where to leave the table, or find it again")
-    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.measure:
-        folder, workers = arguments.measure
-        found: dict[str, Any] = measure(Path(folder), int(workers), arguments.rows)
-    elif arguments.keep:
-        found = run(arguments.keep, arguments.rows)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            found = run(Path(folder), arguments.rows)
-    json.dump(found, sys.stdout, indent=2)
-    print()
+def measure_rows(rows: int, keep: Path | None = None) -> dict[str, Any]:
+    """Make the table in `keep` (or find it there), or in a temporary folder, and measure."""
+    if keep is not None:
+        return run(keep, rows)
+    with tempfile.TemporaryDirectory() as folder:
+        return run(Path(folder), rows)
 
 
 def run(folder: Path, rows: int) -> dict[str, Any]:
@@ -51,8 +38,8 @@ def run(folder: Path, rows: int) -> dict[str, Any]:
     return {
         "rows": rows,
         "megabytes_on_disk": round(sum(path.stat().st_size for path in folder.glob("*.parquet")) / 2**20),
-        "all_cores": _apart(folder, cores, rows),
-        "one_core": _apart(folder, 1, rows),
+        "all_cores": apart(f"from benchmarks import scale; found = scale.measure({str(folder)!r}, {cores}, {rows})"),
+        "one_core": apart(f"from benchmarks import scale; found = scale.measure({str(folder)!r}, 1, {rows})", True),
         "same_totals": same_totals(folder),
     }
 
@@ -76,15 +63,15 @@ def make(folder: Path, rows: int) -> None:
         pq.write_table(table.take(chosen), folder / f"part-{place:04}.parquet", row_group_size=GROUP_ROWS)
 
 
-def _apart(folder: Path, workers: int, rows: int) -> dict[str, Any]:
-    """Measure in a fresh process, so that its peak of memory is its own."""
-    limits = dict.fromkeys(THREAD_SETTINGS, "1") if workers == 1 else {}
-    command = [sys.executable, "-m", "benchmarks.scale", "--rows", str(rows), "--measure", str(folder), str(workers)]
+def apart(code: str, one_core: bool = False) -> Any:
+    """What `found` is after running some code in a fresh process, so that its peak of memory is its own."""
+    limits = dict.fromkeys(THREAD_SETTINGS, "1") if one_core else {}
+    command = [sys.executable, "-c", f"import json; {code}; print(json.dumps(found))"]
     done = subprocess.run(command, env=os.environ | limits, check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 
 
-def measure(folder: Path, workers: int, rows: int) -> dict[str, Any]:
+def measure(folder: str, workers: int, rows: int) -> dict[str, Any]:
     if workers == 1 and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     import sfumato
@@ -136,7 +123,3 @@ def same_totals(folder: Path) -> bool:
 
 def _peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-if __name__ == "__main__":
-    main()

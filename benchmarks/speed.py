@@ -1,6 +1,8 @@
-"""How long a fit on UCI Adult takes on one core, and how much memory, beside the floor under any such fit.
+"""Speed and memory of a fit, as ratios and rates measured in one run.
 
-    python -m benchmarks.speed
+    python -m benchmarks.speed                    UCI Adult on one core, beside the floor under any such fit
+    python -m benchmarks.speed --rows 10000000    a Parquet folder of so many rows, resampled from Adult
+    python -m benchmarks.speed --shapes           2,000 columns; a category of 10,000 values
 
 The floor is reading the same Parquet file and one product Z.T @ Z of the encoded table. Both are measured in one
 process on one core, imports not counted, alternating, and the median of several runs is reported.
@@ -8,21 +10,39 @@ process on one core, imports not counted, alternating, and the median of several
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import resource
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from benchmarks.scale import apart, measure_rows
 
 RUNS = 9
 
 
 def main() -> None:
-    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_NUM_THREADS"), "1"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, help="measure a Parquet folder of so many rows")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="where to leave that folder, or find it again")
+    parser.add_argument("--shapes", action="store_true", help="measure a wide and a tall table")
+    arguments = parser.parse_args()
+    if arguments.rows is not None:
+        found: Any = measure_rows(arguments.rows, arguments.keep)
+    elif arguments.shapes:
+        found = {name: apart(f"from benchmarks import wide; found = wide.{name}()") for name in ("wide", "tall")}
+    else:
+        found = apart("from benchmarks import speed; found = speed.adult_on_one_core()", one_core=True)
+    print(json.dumps(found, indent=2))
+
+
+def adult_on_one_core() -> dict[str, float]:
+    """A fit beside its floor."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     import numpy as np
@@ -48,19 +68,14 @@ def main() -> None:
         fit()  # imports
         times = [(_seconds(floor), _seconds(fit)) for _ in range(RUNS)]
     floor_s, fit_s = (statistics.median(column) for column in zip(*times, strict=True))
-    json.dump(
-        {
-            "runs": RUNS,
-            "floor_seconds": round(floor_s, 4),
-            "fit_seconds": round(fit_s, 4),
-            "ratio": round(fit_s / floor_s, 1),
-            "peak_megabytes": round(_peak_megabytes()),
-            "peak_megabytes_before_fitting": round(imported),
-        },
-        sys.stdout,
-        indent=2,
-    )
-    print()
+    return {
+        "runs": RUNS,
+        "floor_seconds": round(floor_s, 4),
+        "fit_seconds": round(fit_s, 4),
+        "ratio": round(fit_s / floor_s, 1),
+        "peak_megabytes": round(_peak_megabytes()),
+        "peak_megabytes_before_fitting": round(imported),
+    }
 
 
 def _seconds(work: Callable[[], None]) -> float:

@@ -80,7 +80,7 @@ def measure(folder: str, workers: int, rows: int) -> dict[str, Any]:
     train, _, schema = adult()
     options: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "workers": workers}
     sfumato.fit(train.head(1000), schema, rows=1000, **options)  # imports
-    before = _peak_megabytes()
+    before = peak_megabytes()
     start, start_cpu = time.perf_counter(), time.process_time()
     sfumato.fit(folder, schema, rows=rows, **options)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - start_cpu
@@ -89,7 +89,7 @@ def measure(folder: str, workers: int, rows: int) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "cpu_seconds": round(cpu_seconds, 2),
         "rows_per_second": round(rows / seconds),
-        "peak_megabytes": round(_peak_megabytes()),
+        "peak_megabytes": round(peak_megabytes()),
         "peak_megabytes_before_fitting": round(before),
     }
 
@@ -121,5 +121,5 @@ def same_totals(folder: Path) -> bool:
     return bool(np.array_equal(streamed, whole))
 
 
-def _peak_megabytes() -> float:
+def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
 import tempfile
 import time
@@ -21,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.scale import apart, measure_rows
+from benchmarks.scale import apart, measure_rows, peak_megabytes
 
 RUNS = 9
 
@@ -52,7 +51,7 @@ def adult_on_one_core() -> dict[str, float]:
     from sfumato.demo import adult
 
     train, _, schema = adult()
-    imported = _peak_megabytes()
+    imported = peak_megabytes()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "adult.parquet"
         train.to_parquet(path, index=False)
@@ -73,7 +72,7 @@ def adult_on_one_core() -> dict[str, float]:
         "floor_seconds": round(floor_s, 4),
         "fit_seconds": round(fit_s, 4),
         "ratio": round(fit_s / floor_s, 1),
-        "peak_megabytes": round(_peak_megabytes()),
+        "peak_megabytes": round(peak_megabytes()),
         "peak_megabytes_before_fitting": round(imported),
     }
 
@@ -82,10 +81,6 @@ def _seconds(work: Callable[[], None]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
-
-
-def _peak_megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 import sfumato
+from benchmarks.scale import peak_megabytes
 
 EPSILON, DELTA = 1.0, 1e-6
 WIDE_ROWS, WIDE_COLUMNS = 20_000, 2_000
@@ -49,5 +49,5 @@ def _measure(table: pd.DataFrame, schema: dict[str, Any]) -> dict[str, Any]:
         "columns": table.shape[1],
         "fit_seconds": round(fitted - start, 1),
         "sample_1000_seconds": round(time.perf_counter() - fitted, 1),
-        "peak_megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_megabytes": round(peak_megabytes()),
     }

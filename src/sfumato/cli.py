@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato import __version__
-from sfumato.errors import ArgumentError, OutputError, SfumatoError
+from sfumato.errors import ArgumentError, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.plan import Plan
@@ -134,20 +133,26 @@ def fit(
     """Release a private table. Each call spends anew."""
     from sfumato.api import fit as run
     from sfumato.api import plan as make
+    from sfumato.release_file import check_writable
+    from sfumato.schema import Schema
     from sfumato.tables import open_table
 
-    total = make(schema, epsilon=epsilon, delta=delta, adjacency=adjacency, encoding=encoding, rows=rows).mu
+    known = Schema.load(schema)
+    total = make(known, epsilon=epsilon, delta=delta, adjacency=adjacency, encoding=encoding, rows=rows).mu
 
     def announce(spend: Spend) -> None:
         share = (spend.mu / total) ** 2
         _say(f"asking for {spend.name}: {share:.0%} of the budget (mu {spend.mu:.4f} of {total:.4f})")
 
-    _check_writable(output)
+    # Refuse what can be refused before any budget is spent, not after.
+    check_writable(output)
     source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
+    for name in (*known.columns, *([known.unit.column] if known.unit else [])):
+        source.place(name)
     with _working("fitting"):
         release = run(
             source,
-            schema,
+            known,
             epsilon=epsilon,
             delta=delta,
             mechanism=mechanism,
@@ -274,10 +279,15 @@ def _working(what: str, total: int | None = None) -> Iterator[Any]:
 
 
 def _given(pairs: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
     for pair in pairs:
-        if "=" not in pair:
+        name, equals, value = pair.partition("=")
+        if not equals:
             raise ArgumentError(f"given must look like column=value, not {pair!r}")
-    return dict(pair.split("=", 1) for pair in pairs)
+        if name in found:
+            raise ArgumentError(f"given: {name} is given twice")
+        found[name] = value
+    return found
 
 
 def _epsilons(text: str) -> list[float]:
@@ -285,16 +295,6 @@ def _epsilons(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise ArgumentError(f"epsilon must be a number, or several with commas between, not {text!r}") from None
-
-
-def _check_writable(output: Path) -> None:
-    """Refuse before any budget is spent, not after."""
-    if output.is_dir():
-        raise OutputError(f"cannot write {output}: it is a folder")
-    if not output.absolute().parent.is_dir():
-        raise OutputError(f"cannot write {output}: the folder {output.absolute().parent} does not exist")
-    if not os.access(output.absolute().parent, os.W_OK):
-        raise OutputError(f"cannot write {output}: no permission to write into {output.absolute().parent}")
 
 
 def _plan_data(made: Plan) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FINE = 12  # log2 of the points for the integral over the one given box
 DRAWS_PER_ROW = 1000  # `where` gives up after drawing this many rows for each one wanted
+SURE_DRAWS = 1 << 20  # or after this many, where fewer than half as many were kept as that rate needs
 SMALLEST_DRAW = 1000
 LARGEST_DRAW = 1 << 16
 
@@ -84,14 +86,15 @@ class Condition:
 def keep_where(draw: Callable[[int], pd.DataFrame], n: int, where: Where) -> Iterator[pd.DataFrame]:
     """Rows for which `where` holds, by rejection."""
     kept, drawn, yielded = 0, 0, False
+    most = max(n, 1) * DRAWS_PER_ROW
     while kept < n or not yielded:
-        if drawn >= max(n, 1) * DRAWS_PER_ROW:
+        if drawn >= most or (drawn >= SURE_DRAWS and 2 * kept * DRAWS_PER_ROW < drawn):
             raise ArgumentError(
                 f"where kept {kept} of {drawn} rows drawn, and {n} were wanted; "
                 "ask for less, or fix what can be fixed by given"
             )
         rate = max(kept, 1) / max(drawn, 1)
-        size = int(np.clip((n - kept) / rate * 1.2, SMALLEST_DRAW, LARGEST_DRAW))
+        size = min(int(np.clip((n - kept) / rate * 1.2, SMALLEST_DRAW, LARGEST_DRAW)), most - drawn)
         frame = draw(size)
         frame = frame[_holds(frame, where)].iloc[: n - kept]
         drawn, kept, yielded = drawn + size, kept + len(frame), True
@@ -103,7 +106,8 @@ def _holds(frame: pd.DataFrame, where: Where) -> Any:
         mask = frame.eval(where) if isinstance(where, str) else where(frame)
         held = np.asarray(pd.Series(mask, index=frame.index).fillna(False))
     except Exception as error:
-        raise ArgumentError(f"where cannot be evaluated on the release's columns: {error}") from error
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise ArgumentError(f"where cannot be evaluated on the release's columns: {what}") from error
     if held.dtype != bool or held.shape != (len(frame),):
         raise ArgumentError("where must say true or false for each row, like 'age > 40'")
     return held
@@ -116,16 +120,24 @@ def _bins(name: str, layout: Layout) -> Any:
 def _cells(name: str, value: Any, layout: Layout) -> Cells:
     """A given value as a cell, which must have a place in the schema."""
     bins = _bins(name, layout)
-    (batch,) = open_table(pd.DataFrame({"given": pd.Series([value], dtype=object)})).batches(["given"])
+    absent = value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+    cells = pd.DataFrame({"given": pd.Series([None if absent else value], dtype=object)})
+    (batch,) = open_table(cells).batches(["given"])
     cell = code_cells(batch.column(0), bins)
-    if cell.codes[0] < 0 or (value is not None and cell.codes[0] == bins.missing):
+    if cell.codes[0] < 0 or (cell.codes[0] == bins.missing and not absent):
         raise ArgumentError(f"given: {name} can never be {value!r}")
-    if cell.values is not None and value is not None and not bins.bounds[0] <= cell.values[0] <= bins.bounds[1]:
-        raise ArgumentError(
-            f"given: {name} lies between {_bound(bins, 0)} and {_bound(bins, 1)}, so it cannot be {value!r}"
-        )
+    if cell.values is None or absent:
+        return cell
+    (number,), (low, high) = cell.values, bins.bounds
+    if not low <= number <= high:
+        bounds = f"{_said(bins.column.min)} and {_said(bins.column.max)}"
+        raise ArgumentError(f"given: {name} lies between {bounds}, so it cannot be {value!r}")
+    steps = 0.0 if bins.step is None else (number - low) / bins.step
+    if not math.isclose(steps, round(steps), rel_tol=1e-12, abs_tol=1e-9):
+        grid = f"from {_said(bins.column.min)} in steps of {_said(bins.step)}"
+        raise ArgumentError(f"given: {name} goes {grid}, so it cannot be {value!r}")
     return cell
 
 
-def _bound(bins: Any, side: int) -> str:
-    return f"{(bins.column.min, bins.column.max)[side]}"
+def _said(bound: Any) -> str:
+    return f"{bound:.15g}" if isinstance(bound, float) else str(bound)

@@ -119,8 +119,7 @@ class Release:
         where: Where | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Draw the same n rows as `sample`, as a stream of Arrow batches."""
-        for frame in self._frames(n, seed, given, where):
-            yield self._arrow(frame)
+        return map(self._arrow, self._frames(n, seed, given, where))
 
     def predict_proba(self, table: Any) -> pd.DataFrame:
         """The probability of each class for each row of a table; one column a class, in schema order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -143,3 +144,65 @@ def test_bounds_the_wrong_way_round_are_refused() -> None:
     X, y = blobs(30)
     with pytest.raises(SchemaError, match="min"):
         model(bounds=(5, -5)).fit(X, y)
+
+
+def counted(y: Any, classes: list[Any]) -> list[int]:
+    """How many rows of each class a fit at hardly any noise sees."""
+    X = np.zeros((len(y), 1))
+    fitted = PrivateMixture(400, 1e-5, bounds=(-1, 1), classes=classes, rows=len(y), insecure_seed=0).fit(X, y)
+    return (fitted.weights_ > 0.05).tolist()
+
+
+@pytest.mark.parametrize("odd", [2, math.nan, None, "x", (1, 2), b"\xff", 1j, 10**30, "\ud800"])
+def test_one_odd_label_changes_how_no_other_label_is_read(odd: Any) -> None:
+    assert counted([True] * 60 + [False] * 40, [True, False]) == [True, True]
+    assert counted([True] * 60 + [False] * 40 + [odd], [True, False]) == [True, True]
+    assert counted([2**60 + 1] * 60 + [2**60] * 40 + [odd], [2**60 + 1, 2**60]) == [True, True]
+
+
+@pytest.mark.parametrize("odd", ["text", None, 1j, "\ud800", (1, 2), b"\xff"])
+def test_one_odd_cell_of_a_list_is_silent(odd: Any) -> None:
+    X, y = blobs(40)
+    cells = X.tolist()
+    cells[7][1] = odd
+    assert np.isfinite(model().fit(cells, y.tolist()).means_).all()
+    cells[9] = cells[9][:2]  # a row of another width
+    assert np.isfinite(model().fit(cells, y.tolist()).means_).all()
+
+
+@pytest.mark.parametrize("bad", ["flat", "cube", "complex", "sparse", "wide y"])
+def test_a_bad_shape_is_refused_without_showing_cells_or_counts(bad: str) -> None:
+    import scipy.sparse
+
+    X, y = blobs(37)
+    shapes: dict[str, tuple[Any, Any]] = {
+        "flat": (X[:, 0], y),
+        "cube": (X[:, :, None], y),
+        "complex": (X + 0j, y),
+        "sparse": (scipy.sparse.csr_array(X), y),
+        "wide y": (X, np.stack([y, y], axis=1)),
+    }
+    with pytest.raises(ArgumentError) as caught:
+        model().fit(*shapes[bad])
+    assert "37" not in str(caught.value)
+    assert f"{X[0, 0]:.4f}" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1.0, 1e6])
+def test_a_release_in_any_unit_can_be_saved_and_loaded(scale: float, tmp_path: Any) -> None:
+    import sfumato as sf
+
+    X, y = blobs(300)
+    fitted = model(bounds=(-6 * scale, 12 * scale)).fit(X * scale, y)
+    fitted.release_.save(tmp_path / "m.sfumato")
+    again = sf.load(tmp_path / "m.sfumato")
+    assert np.array_equal(again.mixture.covariances, fitted.covariances_)
+
+
+def test_pandas_labels_keep_their_declared_type() -> None:
+    import pandas as pd
+
+    X, y = blobs(400)
+    labels = pd.Series(y > 0, dtype="boolean")
+    fitted = model(classes=[False, True], epsilon=8).fit(X, labels)
+    assert (fitted.predict(X) == (y > 0)).mean() > 0.85

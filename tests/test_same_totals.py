@@ -161,7 +161,6 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "csv in latin-1": lambda folder: open_table(
         written(folder / "t.csv", lines().encode("latin-1")), encoding="latin-1"
     ),
-    "csv in utf-16": lambda folder: open_table(written(folder / "t.csv", lines().encode("utf-16")), encoding="utf-16"),
     "csv of another dialect": lambda folder: open_table(
         written(folder / "t.csv", lines(";", "'").encode()), delimiter=";", quote="'"
     ),

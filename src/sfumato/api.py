@@ -19,7 +19,7 @@ from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.release import Guarantee, Release
 from sfumato.release_file import read
-from sfumato.schema import Schema
+from sfumato.schema import ROW, Schema
 from sfumato.tables import open_table
 
 MECHANISMS = ("mixture",)
@@ -98,7 +98,7 @@ def fit(
         delta=float(delta) if secure else None,
         mu=planned.mu if secure else None,
         adjacency=planned.adjacency,
-        unit="row" if checked.unit is None else checked.unit.column,
+        unit=ROW if checked.unit is None else checked.unit.column,
         secure=secure,
         spends=budget.spends,
     )

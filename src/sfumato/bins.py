@@ -112,13 +112,13 @@ class OrderedBins:
     def fixed(self, values: FloatArray | None, bits: int) -> IntArray:
         """The place of each value between the bounds, as a whole number from 0 to 2^bits; -1 for NaN.
 
-        One subtraction, one product and one rounding, each elementwise and correctly rounded.
+        Differences, a quotient, a product and a rounding, each elementwise and correctly rounded.
         """
         assert values is not None  # ordered cells have values
         low, high = self.bounds
         absent = np.isnan(values)
         inside = np.clip(np.where(absent, low, values), low, high)
-        return np.where(absent, NOWHERE, np.rint((inside - low) * (2.0**bits / (high - low)))).astype(np.int64)
+        return np.where(absent, NOWHERE, np.rint((inside - low) / (high - low) * 2.0**bits)).astype(np.int64)
 
     def of_values(self, values: FloatArray) -> pd.Series[Any]:
         """Values clamped to the bounds and put on the grid, in the column's type."""

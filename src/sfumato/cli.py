@@ -147,8 +147,6 @@ def fit(
     # Refuse what can be refused before any budget is spent, not after.
     check_writable(output)
     source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
-    for name in (*known.columns, *([known.unit.column] if known.unit else [])):
-        source.place(name)
     with _working("fitting"):
         release = run(
             source,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.api import fit
 from sfumato.bins import FloatArray
@@ -65,14 +68,12 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
             raise ArgumentError(f"components_per_class must be 1, not {self.components_per_class!r}")
         if self.classes is not None and y is None:
             raise ArgumentError("PrivateMixture with classes requires y to be passed, but the target y is None")
-        # The width is public. No value is checked: an error that depends on one would be a leak.
-        X = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=None)
-        table = pd.DataFrame(X, columns=_names(self.n_features_in_))
+        table = self._table(X, reset=True)
         if self.classes is not None:
-            labels = column_or_1d(y, warn=True)
+            labels = _labels(y)
             if len(labels) != len(table):
                 raise ArgumentError("X and y must have the same number of rows")
-            table[LABEL] = pd.Series(labels.tolist(), dtype=object)
+            table[LABEL] = labels
         self.release_ = fit(
             table,
             self._schema(),
@@ -118,8 +119,14 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> pd.DataFrame:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, ensure_all_finite=False, ensure_min_samples=0, dtype=None)
-        return pd.DataFrame(X, columns=_names(self.n_features_in_))
+        return self._table(X, reset=False)
+
+    def _table(self, X: Any, reset: bool) -> pd.DataFrame:
+        """X with its columns named by place. Only its width and declared types are looked at: scikit-learn's own
+        checks would infer types over all rows, and print values."""
+        frame = _frame(X)
+        validate_data(self, X if isinstance(X, pd.DataFrame) else frame.to_numpy(), reset=reset, skip_check_array=True)
+        return frame.set_axis(_names(frame.shape[1]), axis=1).reset_index(drop=True)
 
     def _texts(self) -> list[str]:
         return [str(value) for value in np.asarray(self.classes).tolist()]
@@ -140,6 +147,43 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         tags.non_deterministic = self.insecure_seed is None
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _frame(X: Any) -> pd.DataFrame:
+    """A table of two dimensions as it is; in lists, every cell for itself, and rows of another width are missing."""
+    if isinstance(X, pd.DataFrame):
+        return X
+    if scipy.sparse.issparse(X):
+        raise ArgumentError("X is sparse; give a dense array: X.toarray()")
+    if isinstance(X, (list, tuple)):
+        if not X or not all(isinstance(row, (list, tuple, np.ndarray)) for row in X):
+            raise ArgumentError("X must have two dimensions: Expected 2D array. Reshape your data")
+        width = len(X[0])
+        return pd.DataFrame([list(row) if len(row) == width else [None] * width for row in X], dtype=object)
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ArgumentError("X must have two dimensions: Expected 2D array. Reshape your data")
+    if array.dtype.kind == "c":
+        raise ArgumentError("Complex data not supported")
+    if array.shape[1] == 0:
+        raise ArgumentError("X has 0 feature(s) (shape=(n, 0)) while a minimum of 1 is required.")
+    return pd.DataFrame(array, dtype=None if array.dtype.kind in "biuf" else object)
+
+
+def _labels(y: Any) -> pd.Series:
+    """Labels by their declared type, or every one for itself in a list."""
+    if isinstance(y, (list, tuple)):
+        return pd.Series(y, dtype=object)
+    if isinstance(y, pd.Series):
+        return y.reset_index(drop=True)
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        message = "A column-vector y was passed when a 1d array was expected. Please change the shape of y."
+        warnings.warn(message, DataConversionWarning, stacklevel=3)
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ArgumentError("y must have one dimension")
+    return pd.Series(array, dtype=None if array.dtype.kind in "biuf" else object)
 
 
 def _names(width: int) -> list[str]:

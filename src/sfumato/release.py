@@ -25,7 +25,7 @@ from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Spend
-from sfumato.schema import Category, Date, Schema
+from sfumato.schema import ROW, Category, Date, Schema
 from sfumato.tables import open_table
 
 BATCH_ROWS = 1 << 16
@@ -50,7 +50,7 @@ class Guarantee:
     def __str__(self) -> str:
         if not self.secure:
             return "NOT PRIVATE: made with insecure_seed, for tests only"
-        one = "one row" if self.unit == "row" else f"all rows of one {self.unit}"
+        one = "one row" if self.unit == ROW else f"all rows of one {self.unit}"
         neighbours = {
             Adjacency.ADD_REMOVE: f"{one} added or removed",
             Adjacency.REPLACE_ONE: f"{one} replaced (how many there are is public)",
@@ -177,7 +177,7 @@ class Release:
         if self.layout.label is not None and self.layout.label_bins is not None:
             columns[self.layout.label] = self.layout.label_bins.decode(labels, rng.random(n))
         if condition is not None:
-            columns |= condition.fixed(n)
+            columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in condition.fixed(n).items()}
         return pd.DataFrame({name: columns[name] for name in self.schema.columns})
 
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:

@@ -11,6 +11,7 @@ import math
 import os
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from sfumato import __version__
-from sfumato.bins import FloatArray, Layout
+from sfumato.bins import FloatArray, Layout, OrderedBins
 from sfumato.encoding.affine import Affine, check_affine
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.errors import OutputError, ReleaseError, SchemaError
@@ -29,7 +30,7 @@ from sfumato.files import replacing
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Spend, delta_of
 from sfumato.release import Guarantee, Release
-from sfumato.schema import DEFAULT_BINS, Category, Column, Date, Schema
+from sfumato.schema import DEFAULT_BINS, ROW, Category, Column, Date, Schema
 
 FORMAT = "sfumato-release"
 VERSION = 1
@@ -41,6 +42,8 @@ HEADER_BYTES = 1 << 20
 MOST_INFLATION = 1000  # deflate packs no tighter, so a file has no room for more bins than this allows
 LARGEST_ENTRY = 1e6  # far above any latent mean or covariance, far below what overflows
 SMALLEST_EIGENVALUE = 1e-9
+SMALLEST_VARIANCE = 1e-18  # in latent units, or of a column's range
+ROUNDING = 1 + 1e-9
 
 
 class _Spend(BaseModel):
@@ -233,12 +236,18 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         if not holds:
             raise ReleaseError(f"{path}: {what}")
 
-    for name, array in arrays.items():
+    weights, means, covariances = arrays["weights"], arrays["means"], arrays["covariances"]
+    if document.encoding == "affine":  # in data units: check them in units of each column's range
+        bounds = np.array([bins.bounds for bins in layout.bins if isinstance(bins, OrderedBins)])
+        span = bounds[:, 1] - bounds[:, 0]
+        means, covariances = (means - bounds[:, 0]) / span, covariances / np.outer(span, span)
+    for name, array in (arrays | {"means": means, "covariances": covariances}).items():
         insist((np.abs(array) <= LARGEST_ENTRY).all(), f"array {name} has a value that is no number, or too large")
-    weights, covariances = arrays["weights"], arrays["covariances"]
     insist((weights > 0).all() and abs(weights.sum() - 1) < 1e-6, "weights are not probabilities")
     insist(np.allclose(covariances, covariances.swapaxes(1, 2)), "a covariance is not symmetric")
-    scale = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2).clip(min=1.0 / LARGEST_ENTRY))
+    variances = np.diagonal(covariances, axis1=1, axis2=2)
+    insist((variances > SMALLEST_VARIANCE).all(), "a covariance is not positive definite")
+    scale = np.sqrt(variances)
     correlations = covariances / np.einsum("ki,kj->kij", scale, scale)
     insist((np.linalg.eigvalsh(correlations) > SMALLEST_EIGENVALUE).all(), "a covariance is not positive definite")
     columns = []
@@ -251,14 +260,7 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     given = document.guarantee
     for value in (given.epsilon, given.delta, given.mu):
         insist(given.secure == (value is not None), "a guarantee has epsilon, delta and mu exactly if it is secure")
-    if given.epsilon is not None and given.delta is not None and given.mu is not None:
-        spent = math.fsum(spend.mu**2 for spend in given.spends)
-        insist(spent <= given.mu**2 * (1 + 1e-9), "the guarantee's spends add up to more than its mu")
-        insist(
-            delta_of(given.epsilon, given.mu) <= given.delta, "the guarantee's mu is more than its epsilon and delta"
-        )
-    honest = all(spend.sensitivity / spend.sigma <= spend.mu * (1 + 1e-9) for spend in given.spends)
-    insist(honest, "a spend's mu is less than its sensitivity and noise make it")
+    _check_guarantee(given, schema, insist)
     guarantee = Guarantee(
         given.epsilon,
         given.delta,
@@ -268,6 +270,25 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         given.secure,
         tuple(Spend(**spend.model_dump()) for spend in given.spends),
     )
-    mixture = GaussianMixture(weights, arrays["means"], covariances)
+    mixture = GaussianMixture(weights, arrays["means"], arrays["covariances"])
     encoder = Scores(tuple(columns)) if document.encoding == "scores" else Affine()
     return Release(schema, guarantee, document.mechanism, encoder, mixture)
+
+
+def _check_guarantee(given: _Guarantee, schema: Schema, insist: Callable[[Any, str], None]) -> None:
+    """Whether a guarantee can be true of a release of its schema."""
+    insist(not schema.unconfirmed, "its schema is a draft, of which no release can be made")
+    insist(given.unit == (ROW if schema.unit is None else schema.unit.column), "its unit is not that of its schema")
+    is_label = given.adjacency is Adjacency.LABEL
+    insist(schema.label is not None or not is_label, "label adjacency without a label")
+    insist(given.spends, "the guarantee has no spends")
+    least = 1.0 if given.adjacency is Adjacency.ADD_REMOVE else math.sqrt(2.0)
+    least *= 1 if schema.unit is None else schema.unit.rows
+    for spend in given.spends:
+        insist(spend.sensitivity >= least, "a spend's sensitivity is less than one unit can move a query")
+        insist(spend.sensitivity / spend.sigma <= spend.mu * ROUNDING, "a spend's mu is less than its noise makes it")
+    if given.epsilon is not None and given.delta is not None and given.mu is not None:
+        spent = math.fsum(spend.mu**2 for spend in given.spends)
+        insist(spent <= given.mu**2 * ROUNDING, "the guarantee's spends add up to more than its mu")
+        covered = delta_of(given.epsilon, given.mu) <= given.delta
+        insist(covered, "the guarantee's mu is more than its epsilon and delta")

@@ -42,6 +42,7 @@ MOST_DECIMALS = 12  # a step that needs more digits is not a decimal one
 DEFAULT_BINS = 256
 MAX_BINS = 1 << 16
 MAX_UNIT_ROWS = 1 << 20
+ROW = "row"  # the unit of privacy where the schema names none
 
 CategoryValue: TypeAlias = str | int | float
 
@@ -188,6 +189,8 @@ class Schema(BaseModel):
             _check_text(name)
         if self.unit is not None and self.unit.column in self.columns:
             raise ValueError(f"unit: {self.unit.column!r} names people, so it cannot be a column of the release")
+        if self.unit is not None and self.unit.column == ROW:
+            raise ValueError(f"unit: {ROW!r} is what a unit is called without a column; rename the column")
         if self.label is None:
             return self
         if self.label not in self.columns:

@@ -46,6 +46,10 @@ class Affine:
             x = np.nan_to_num(np.zeros(shape[0]) if value is None else value)
             low[known, c], high[known, c] = x[known] - half, x[known] + half
             is_point[:, c] = known & (half == 0.0)
+            if half > 0.0:  # what lies beyond the first and last grid value is clamped to it
+                first, last = _ordered(b).low[0], _ordered(b).high[-1]
+                low[known & (x < first + half), c] = -np.inf
+                high[known & (x > last - half), c] = np.inf
         return Boxes(low, high, is_point, np.zeros(shape[0]))
 
 

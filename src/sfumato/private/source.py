@@ -28,6 +28,9 @@ class Source:
     """A table seen through a schema's bins, with the rows that count for each unit of privacy."""
 
     def __init__(self, table: Table, layout: Layout, units: Units | None = None, values: bool = False) -> None:
+        for name in (*layout.names, layout.label, layout.unit):
+            if name is not None:
+                table.place(name)  # a column that is not there is found before any budget is spent
         self._table = table
         self._layout = layout
         self._units = units

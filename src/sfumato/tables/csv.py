@@ -36,7 +36,6 @@ DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 BLOCK_BYTES = 2**22
 
-UTF_16 = {"utf-16": None, "utf-16-le": "utf-16-le", "utf-16-be": "utf-16-be"}
 # Every ASCII character, and what escapes or shifts in the encodings that have such things.
 ASCII_PROBE = bytes(range(128)) + rb"\u000a \n ~{ ~} +AAo- .xn--tda." + b"\x1b$B!! \x0e!!\x0f ~\n"
 
@@ -74,7 +73,7 @@ class Dialect:
     def decode(self, line: bytes) -> str | None:
         """The text of some bytes, or None."""
         try:
-            return line.decode("utf-8" if self.encoding in UTF_16 else self.encoding)
+            return line.decode(self.encoding)
         except UnicodeDecodeError:
             return None
 
@@ -122,8 +121,6 @@ class CsvTable(Table):
             stream: Any = file
             if self._compression is not None:
                 stream = io.BufferedReader(pa.CompressedInputStream(file, self._compression))
-            if self._dialect.encoding in UTF_16:
-                stream = io.BufferedReader(_Utf16(stream, UTF_16[self._dialect.encoding]))
             yield file, stream
 
     def _hint(self) -> str:
@@ -148,9 +145,8 @@ class CsvTable(Table):
 def _known_encoding(name: str) -> str:
     """Python's name of an encoding in which every line can be read alone."""
     try:
-        known = codecs.lookup(name).name
-        if known in UTF_16:
-            return known
+        # The header drops a byte order mark; a codec that does so too would do it line by line.
+        known = codecs.lookup(name).name.removesuffix("-sig")
         line_safe = ASCII_PROBE.decode(known) == ASCII_PROBE.decode("ascii")
     except (LookupError, ValueError):
         line_safe = False
@@ -165,34 +161,6 @@ def _keeps_line_break(byte: int, encoding: str) -> bool:
     except UnicodeDecodeError:
         return True
     return text.find("\n") == 1 == len(text) - 1
-
-
-class _Utf16(io.RawIOBase):
-    """UTF-16 as UTF-8. Half a surrogate pair stays invalid, and so spoils its own line only."""
-
-    def __init__(self, stream: BinaryIO, encoding: str | None) -> None:
-        self._stream = stream
-        if encoding is None:
-            marked = stream.peek(2)[:2]  # type: ignore[attr-defined]
-            encoding = "utf-16-be" if marked == codecs.BOM_UTF16_BE else "utf-16-le"
-        self._decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
-        self._written = b""
-        self._ended = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._written and not self._ended:
-            chunk = self._stream.read(len(buffer))
-            self._ended = not chunk
-            try:
-                self._written = self._decoder.decode(chunk, final=self._ended).encode("utf-8", "surrogatepass")
-            except UnicodeDecodeError:  # half a character at the end of the file
-                self._written = b"\xff"
-        size = min(len(buffer), len(self._written))
-        buffer[:size], self._written = self._written[:size], self._written[size:]
-        return size
 
 
 def _header_names(header: bytes, dialect: Dialect, path: Path) -> list[str]:

@@ -83,6 +83,8 @@ def from_datetime64(value: np.datetime64) -> Moment | None:
         return moment(date(year, month, 1).toordinal() - EPOCH, 0) if 1 <= year <= 9999 else None
     if unit == "W":
         return moment(7 * ticks, 0)
+    if unit not in _PER_DAY:  # a bare number without a unit
+        return None
     day, rest = divmod(ticks, _PER_DAY[unit])
     return moment(day, rest * NANOS_PER_DAY // _PER_DAY[unit])
 

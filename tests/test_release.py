@@ -606,3 +606,14 @@ def test_tiny_and_huge_budgets(epsilon: float) -> None:
         made = fit(table(500), SCHEMA, epsilon=epsilon)
         assert np.isfinite(made.log_density(table(50))).all()
         made.sample(50)
+
+
+@pytest.mark.parametrize("rows", [30, 2000])
+def test_masses_of_a_stepped_affine_column_add_up_to_one_with_all_that_is_clamped(rows: int) -> None:
+    schema = {"columns": {"a": {"type": "number", "min": 0, "max": 6, "step": 1}}}
+    values = np.random.default_rng(0).normal(1.0, 2.0, rows)
+    made = sf.fit(pd.DataFrame({"a": values}), schema, epsilon=4, delta=1e-6, encoding="affine", insecure_seed=0)
+    masses = np.exp(made.log_density(pd.DataFrame({"a": np.arange(7)})))
+    assert masses.sum() == pytest.approx(1.0, abs=1e-9)
+    shares = made.sample(50_000, seed=1)["a"].value_counts(normalize=True).reindex(range(7)).fillna(0)
+    assert np.abs(shares.to_numpy() - masses).max() < 0.012

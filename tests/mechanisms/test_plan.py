@@ -216,7 +216,7 @@ def test_effective_bins_never_exceed_the_real_ones_nor_fall_below_two() -> None:
 
 @pytest.mark.parametrize("rows", [0, -5, math.nan, math.inf, 10**400, 2.5, "many", True])
 def test_a_bad_guess_is_refused(rows: Any) -> None:
-    with pytest.raises(ArgumentError, match="rows must be a whole number, a public guess"):
+    with pytest.raises(ArgumentError, match="rows must be a whole number above 0, a public guess"):
         plan(rows=rows)
 
 

@@ -89,7 +89,7 @@ def make_plan(
     """Divide the budget between histograms and moments from public facts alone."""
     guess = DEFAULT_ROWS if rows is None else rows
     if isinstance(guess, bool) or not isinstance(guess, int) or not 1 <= guess <= MOST_ROWS:
-        raise ArgumentError(f"rows must be a whole number, a public guess at the number of rows, not {rows!r}")
+        raise ArgumentError(f"rows must be a whole number above 0, a public guess at the number of rows, not {rows!r}")
     classes, columns = layout.classes, len(layout.names)
     per_class = np.full(classes, guess / classes)
     resolutions = effective_bins(layout.sizes, guess / classes, mu / math.sqrt(2.0))

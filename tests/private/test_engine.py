@@ -122,8 +122,8 @@ def test_workers_and_batches_do_not_matter(workers: int | None, rows: int, monke
     for query, total in zip(queries(), expected, strict=True):
         assert np.array_equal(engine.total(query), total)
         assert np.array_equal(engine.total(query), total)  # from the codes that were kept
-    assert engine._batches is not None
-    assert len(engine._batches) == -(-ROWS // rows)
+    assert engine._kept is not None
+    assert len(engine._kept) == -(-ROWS // rows)
 
 
 @pytest.mark.parametrize("rows", [7, 2**16])
@@ -300,3 +300,27 @@ def test_codes_are_wide_enough_for_the_bins(size: int, dtype: type) -> None:
     codes = job()[0].codes
     assert codes.dtype == dtype
     assert codes.tolist() == [[0, size - 1, size - 1]]
+
+
+@pytest.mark.parametrize("kind", ["csv", "reader", "units"])
+def test_a_table_too_large_to_keep_gives_the_same_totals(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read anew at every pass where that can be done; kept all the same where it cannot."""
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+
+    def engine() -> LocalEngine:
+        if kind == "units":
+            return unit_engine(with_ids())
+        table = pa.Table.from_pandas(FRAME, preserve_index=False)
+        return engine_of(tmp_path / "t.csv" if kind == "csv" else table.to_reader())
+
+    expected = [engine().total(query) for query in queries()]
+    passes: list[int] = []
+    read = Source.jobs
+    monkeypatch.setattr(Source, "jobs", lambda self: (passes.append(1), read(self))[1])
+    monkeypatch.setattr(local, "KEPT_BYTES", 10)
+    small = engine()
+    for query, total in zip(queries(), expected, strict=True):
+        assert np.array_equal(small.total(query), total)
+    assert len(passes) == (1 + len(expected) if kind == "csv" else 1)

@@ -38,6 +38,11 @@ class Source:
         largest = max(layout.sizes)
         self._dtype = np.int16 if largest < np.iinfo(np.int16).max else np.int32
 
+    @property
+    def rereadable(self) -> bool:
+        """Whether every pass gives the rows that count: units are chosen from all rows, once."""
+        return self._table.rereadable and self._units is None
+
     def jobs(self) -> Iterator[Callable[[], Tagged]]:
         """One piece of work per batch: reading is in order, coding may run anywhere."""
         rows, seen = max(1, BATCH_CELLS // len(self._layout.names)), 0

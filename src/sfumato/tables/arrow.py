@@ -38,6 +38,8 @@ class StreamTable(Table):
     A reader can be read once. Any other object is asked for a new stream at every pass.
     """
 
+    rereadable = False  # nobody promises that the next stream gives the same rows
+
     def __init__(self, source: Any) -> None:
         self._source = source
         with running("the stream"):

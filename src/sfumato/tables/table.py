@@ -43,6 +43,8 @@ def running(label: str) -> Iterator[None]:
 class Table(ABC):
     """Named columns of cells, read in batches; as often as one likes, unless it is a stream."""
 
+    rereadable = True
+
     def __init__(self, label: str, names: Sequence[str]) -> None:
         self.label = label
         self.names = tuple(names)

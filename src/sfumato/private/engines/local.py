@@ -6,15 +6,17 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sfumato.private.queries import Batch, IntArray, Query
-from sfumato.private.source import Source
+from sfumato.private.source import Source, Tagged
 
 AHEAD = 2  # batches in flight per worker
+KEPT_BYTES = 2 << 30  # codes of a table that are kept between passes
 
 T = TypeVar("T")
 
@@ -22,32 +24,48 @@ T = TypeVar("T")
 class LocalEngine:
     """Adds up a query over all rows.
 
-    The first pass reads and codes the table; the codes (two bytes a cell) are kept for later passes.
+    The first pass reads and codes the table; the codes (two bytes a cell) are kept for later passes up to KEPT_BYTES.
+    A larger table is read anew at every pass, unless it can be read only once, or units of privacy have to be chosen.
     Threads suffice, because numpy and pyarrow release the interpreter for the work that counts.
     """
 
     def __init__(self, source: Source, workers: int | None = None) -> None:
         self._source = source
         self._workers = workers or _cores()
-        self._batches: list[Batch] | None = None
+        self._kept: list[Batch] | None = None
+        self._too_large = False
 
     def total(self, query: Query) -> IntArray:
         """The exact total of a query, whatever the batches and their order."""
         total = np.zeros(query.size, dtype=np.int64)
         # The engine's threads fill the cores; a matrix product that spreads out too would only get in their way.
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(self._workers) as pool:
-            if self._batches is None:
-                self._batches = self._read(pool)
-            for part in _in_flight(pool, (_task(query, batch) for batch in self._batches), self._workers):
+            if self._kept is None and not self._too_large:
+                self._kept = self._read(pool)
+                self._too_large = self._kept is None
+            for part in _in_flight(pool, self._tasks(query), self._workers):
                 total += part
         return total
 
-    def _read(self, pool: ThreadPoolExecutor) -> list[Batch]:
-        return self._source.choose(list(_in_flight(pool, self._source.jobs(), self._workers)))
+    def _read(self, pool: ThreadPoolExecutor) -> list[Batch] | None:
+        """The coded rows that count, or None where they are too many to keep."""
+        tagged, size = [], 0
+        for batch, tags in _in_flight(pool, self._source.jobs(), self._workers):
+            tagged.append((batch, tags))
+            size += batch.codes.nbytes
+            if size > KEPT_BYTES and self._source.rereadable:
+                return None
+        return self._source.choose(tagged)
+
+    def _tasks(self, query: Query) -> Iterator[Callable[[], IntArray]]:
+        if self._kept is not None:
+            return (partial(query.total, batch) for batch in self._kept)
+        return (partial(_code_and_add, query, job) for job in self._source.jobs())
 
 
-def _task(query: Query, batch: Batch) -> Callable[[], IntArray]:
-    return lambda: query.total(batch)
+def _code_and_add(query: Query, job: Callable[[], Tagged]) -> IntArray:
+    batch, _ = job()
+    return query.total(batch)
 
 
 def _in_flight(pool: ThreadPoolExecutor, jobs: Iterable[Callable[[], T]], workers: int) -> Iterator[T]:

@@ -1,8 +1,8 @@
 """Privacy accounting in Gaussian differential privacy (GDP).
 
 A query with L2 sensitivity D and noise sigma is mu-GDP with mu = D / sigma. Over queries chosen adaptively
-the squares of mu add up (Dong, Roth, Su 2019, arXiv 1905.02383, Corollary 3.3), and a release that is
-mu-GDP is (epsilon, delta)-DP for every epsilon with (the same, Corollary 2.13)
+the squares of mu add up (Dong, Roth, Su 2019, arXiv 1905.02383), and a release that is
+mu-GDP is (epsilon, delta)-DP for every epsilon with (the same paper)
 
     delta = Phi(-epsilon / mu + mu / 2) - e^epsilon Phi(-epsilon / mu - mu / 2).
 

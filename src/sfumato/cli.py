@@ -133,7 +133,7 @@ def fit(
     """Release a private table. Each call spends anew."""
     from sfumato.api import fit as run
     from sfumato.api import plan as make
-    from sfumato.release_file import check_writable
+    from sfumato.files import check_writable
     from sfumato.schema import Schema
     from sfumato.tables import open_table
 

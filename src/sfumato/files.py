@@ -15,8 +15,7 @@ from sfumato.errors import OutputError
 def replacing(path: str | Path) -> Iterator[Path]:
     """Give a temporary name beside `path`, and rename it to `path` when the block succeeds."""
     target = Path(path)
-    if target.is_dir():
-        raise OutputError(f"cannot write {target}: it is a folder")
+    check_writable(target)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
     except OSError as error:
@@ -31,6 +30,17 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse a place that no file can be written to."""
+    target = Path(path)
+    if target.is_dir():
+        raise OutputError(f"cannot write {target}: it is a folder")
+    if not target.parent.is_dir():
+        raise OutputError(f"cannot write {target}: the folder {target.parent} does not exist")
+    if not os.access(target.parent, os.W_OK):
+        raise OutputError(f"cannot write {target}: no permission to write into {target.parent}")
 
 
 def _umask() -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from sfumato import __version__
 from sfumato.bins import FloatArray, Layout, OrderedBins
 from sfumato.encoding.affine import Affine, check_affine
 from sfumato.encoding.scores import ColumnScores, Scores
-from sfumato.errors import OutputError, ReleaseError, SchemaError
+from sfumato.errors import ReleaseError, SchemaError
 from sfumato.files import replacing
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Spend, delta_of
@@ -76,20 +75,8 @@ class _Document(BaseModel):
     data_schema: dict[str, Any] = Field(alias="schema")
 
 
-def check_writable(path: str | Path) -> None:
-    """Refuse a place that no file can be written to."""
-    target = Path(path)
-    if target.is_dir():
-        raise OutputError(f"cannot write {target}: it is a folder")
-    if not target.parent.is_dir():
-        raise OutputError(f"cannot write {target}: the folder {target.parent} does not exist")
-    if not os.access(target.parent, os.W_OK):
-        raise OutputError(f"cannot write {target}: no permission to write into {target.parent}")
-
-
 def write(release: Release, path: str | Path) -> None:
     """Write a release under a temporary name, then rename it."""
-    check_writable(path)
     document = {
         "format": FORMAT,
         "version": VERSION,

@@ -74,9 +74,10 @@ def fit(
 ) -> Release:
     """Release a private table: a model of its distribution that is (epsilon, delta)-DP.
 
-    `table` is a path (Parquet, CSV), a pandas frame or an Arrow table. Its rows are private; the schema is
-    public. `rows` is a public guess at how many there are. `on_spend` hears of every round before it is
-    asked. Each call spends anew: trying again until a result pleases is several releases.
+    `table` is whatever `open_table` takes: a path, a pandas or Polars frame, an Arrow table or stream, a DuckDB
+    relation, a NumPy array. Its rows are private; the schema is public. `rows` is a public guess at how many there
+    are. `on_spend` hears of every round before it is asked. Each call spends anew: trying again until a result pleases
+    is several releases.
 
     `insecure_seed` makes the noise repeatable, for tests. Such a release carries no guarantee.
     """

@@ -322,7 +322,6 @@ def _print_plans(plans: list[Plan]) -> None:
     ]
     for i, each in enumerate(first.rounds):
         rows.append((f"share of {each.name}", [f"{p.rounds[i].share:.0%}" for p in plans]))
-    parts = " / ".join(f"{share:.0%}" for share in first.moment_shares)
     rows.append(("noise on a histogram cell (rows)", [f"{p.cell_sd:.1f}" for p in plans]))
     rows += [(f"expected KL, {part}", [f"{p.expected_kl[part]:.2g}" for p in plans]) for part in first.expected_kl]
     rows.append(("expected KL, total", [f"{sum(p.expected_kl.values()):.2g}" for p in plans]))
@@ -330,6 +329,7 @@ def _print_plans(plans: list[Plan]) -> None:
         print(f"{name:<34}" + "".join(f"{cell:>12}" for cell in cells))
     for each in first.rounds:
         print(f"\n{each.name}: {each.purpose}", end="")
+    parts = " / ".join(f"{share:.0%}" for share in first.moment_shares)
     print(f"\nof each look at the moments, counts / means / covariances get {parts}", end="")
     print("\n\nKL is the loss in nats a row against the same model without noise. No data was touched.")
 

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
-from sfumato.bins import NOWHERE, CategoryBins, FloatArray, IntArray, Layout
+from sfumato.bins import NOWHERE, FloatArray, IntArray, Layout
 from sfumato.coding import Cells, code_cells
 from sfumato.encoding.boxes import Boxes
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.tables import open_table
+from sfumato.text import one_line
 
 if TYPE_CHECKING:
     from sfumato.release import Release
@@ -75,12 +76,8 @@ class Condition:
 
     def fixed(self, n: int) -> dict[str, pd.Series[Any]]:
         """The given numbers and dates as columns."""
-        found = {}
-        for name, value in self.values.items():
-            bins = _bins(name, self.layout)
-            if not isinstance(bins, CategoryBins) and np.isfinite(value):
-                found[name] = bins.of_values(np.full(n, value))
-        return found
+        known = {name: value for name, value in self.values.items() if np.isfinite(value)}
+        return {name: _bins(name, self.layout).of_values(np.full(n, value)) for name, value in known.items()}
 
 
 def keep_where(draw: Callable[[int], pd.DataFrame], n: int, where: Where) -> Iterator[pd.DataFrame]:
@@ -106,7 +103,7 @@ def _holds(frame: pd.DataFrame, where: Where) -> Any:
         mask = frame.eval(where) if isinstance(where, str) else where(frame)
         held = np.asarray(pd.Series(mask, index=frame.index).fillna(False))
     except Exception as error:
-        what = " ".join(str(error).split()) or type(error).__name__
+        what = one_line(str(error)) or type(error).__name__
         raise ArgumentError(f"where cannot be evaluated on the release's columns: {what}") from error
     if held.dtype != bool or held.shape != (len(frame),):
         raise ArgumentError("where must say true or false for each row, like 'age > 40'")

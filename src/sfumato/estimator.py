@@ -132,11 +132,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         return [str(value) for value in np.asarray(self.classes).tolist()]
 
     def _schema(self) -> Schema:
-        low, high = (np.broadcast_to(side, self.n_features_in_).tolist() for side in self.bounds or ())
-        columns: dict[str, Any] = {
-            name: {"type": "number", "min": a, "max": b, "bins": BINS}
-            for name, a, b in zip(_names(self.n_features_in_), low, high, strict=True)
-        }
+        numbers = Schema.from_array(np.empty((0, self.n_features_in_)), self.bounds or ())
+        columns: dict[str, Any] = {name: column | {"bins": BINS} for name, column in numbers.dump()["columns"].items()}
         if self.classes is None:
             return Schema.of({"columns": columns})
         columns[LABEL] = {"type": "category", "values": self._texts()}

@@ -30,6 +30,7 @@ from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Spend, delta_of
 from sfumato.release import Guarantee, Release
 from sfumato.schema import DEFAULT_BINS, ROW, Category, Column, Date, Schema
+from sfumato.text import one_line
 
 FORMAT = "sfumato-release"
 VERSION = 1
@@ -165,13 +166,9 @@ def _document(archive: zipfile.ZipFile, path: str | Path) -> tuple[_Document, Sc
         return document, Schema.of(document.data_schema)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise ReleaseError(f"{path}: {JSON_NAME} is not valid at {_one_line(where)}") from error
+        raise ReleaseError(f"{path}: {JSON_NAME} is not valid at {one_line(where)}") from error
     except SchemaError as error:
-        raise ReleaseError(f"{path}: the schema inside is not valid: {_one_line(str(error))}") from error
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+        raise ReleaseError(f"{path}: the schema inside is not valid: {one_line(str(error))}") from error
 
 
 def _check_room(schema: Schema, path: str | Path) -> None:

@@ -22,7 +22,6 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import re
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -34,7 +33,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from sfumato.errors import SchemaError
 from sfumato.files import replacing
-from sfumato.text import canonical
+from sfumato.text import canonical, one_line
 
 FINEST_STEP = 2.0**-50  # of the larger bound: a finer grid would not be representable
 NARROWEST = 1e-303  # the smallest range whose parts are still numbers
@@ -231,7 +230,7 @@ class Schema(BaseModel):
         try:
             data = _read(text)
         except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-            raise SchemaError(f"not valid YAML or JSON: {_one_line(str(error)) or type(error).__name__}") from error
+            raise SchemaError(f"not valid YAML or JSON: {one_line(str(error)) or type(error).__name__}") from error
         return cls.of(data)
 
     @classmethod
@@ -247,7 +246,7 @@ class Schema(BaseModel):
             raise SchemaError(_first_problem(error)) from error
 
     @classmethod
-    def from_array(cls, X: Any, bounds: tuple[Any, Any], *, names: Sequence[str] | None = None) -> Schema:
+    def from_array(cls, X: Any, bounds: Sequence[Any], *, names: Sequence[str] | None = None) -> Schema:
         """Number columns for a 2-D array, from public bounds: (low, high), each one number or one for each column.
 
         Nothing but the number of columns is taken from `X`, never a value. The columns are called x0, x1 and so
@@ -375,16 +374,12 @@ def _flow(value: Any) -> str:
     return text.removesuffix("\n").removesuffix("\n...")
 
 
-def _one_line(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip()
-
-
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_context=False)[0]
     # After columns.NAME pydantic names the kind of column that it tried, which the reader knows.
     place = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 2 and problem["loc"][0] == "columns")]
     where = ".".join(place)
-    what = _one_line(problem["msg"].removeprefix("Value error, "))
+    what = one_line(problem["msg"].removeprefix("Value error, "))
     if problem["type"] == "extra_forbidden":
         what = "is not something a schema can say here"
     elif problem["type"] in ("union_tag_not_found", "union_tag_invalid"):

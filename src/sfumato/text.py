@@ -1,4 +1,4 @@
-"""The text by which a category in a schema and a cell in a table are compared."""
+"""Text: by which a category in a schema and a cell in a table are compared, and for messages."""
 
 from __future__ import annotations
 
@@ -21,3 +21,12 @@ def canonical(text: str) -> str:
     if integral:
         text = integral[1]
     return _SPELLINGS.get(text, text)
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks, for an error that has to fit on one line.
+
+    >>> one_line("not\\n  valid ")
+    'not valid'
+    """
+    return " ".join(text.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from sfumato.mechanisms.plan import Plan, make_plan
 from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.noise import insecure_bits, secure_bits
+from sfumato.private.noise import Bits, insecure_bits, secure_bits
+from sfumato.private.queries import Asker
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.release import Guarantee, Release
@@ -81,29 +83,80 @@ def fit(
 
     `insecure_seed` makes the noise repeatable, for tests. Such a release carries no guarantee.
     """
+    job = prepare(
+        table,
+        schema,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        adjacency=adjacency,
+        encoding=encoding,
+        rows=rows,
+        insecure_seed=insecure_seed,
+        workers=workers,
+    )
+    return job.release(job.curator(on_spend))
+
+
+def prepare(
+    table: Any,
+    schema: Schema | dict[str, Any] | str | Path,
+    *,
+    epsilon: float,
+    delta: float,
+    mechanism: str = "mixture",
+    adjacency: str = "add-remove",
+    encoding: str = "scores",
+    rows: int | None = None,
+    insecure_seed: int | None = None,
+    workers: int | None = None,
+) -> Job:
+    """Check all that can be checked before a row is read or anything is spent."""
     _one_of("mechanism", mechanism, MECHANISMS)
     checked = _schema(schema)
     checked.require_confirmed()
     planned = plan(checked, epsilon=epsilon, delta=delta, adjacency=adjacency, encoding=encoding, rows=rows)
     layout = Layout.of(checked)
-    budget = Budget(planned.mu)
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
     engine = LocalEngine(Source(open_table(table), layout, units, values=encoding == "affine"), workers)
-    unit_rows = None if units is None else units.rows
-    curator = Curator(engine, budget, planned.adjacency, bits, on_spend, unit_rows)
-    encoder, mixture = fit_mixture(curator, layout, planned)
     secure = insecure_seed is None
-    guarantee = Guarantee(
-        epsilon=float(epsilon) if secure else None,
-        delta=float(delta) if secure else None,
-        mu=planned.mu if secure else None,
-        adjacency=planned.adjacency,
-        unit=ROW if checked.unit is None else checked.unit.column,
-        secure=secure,
-        spends=budget.spends,
-    )
-    return Release(checked, guarantee, mechanism, encoder, mixture)
+    return Job(checked, layout, planned, mechanism, engine, Budget(planned.mu), bits, secure)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A fit made ready: a public plan and a private table, one budget."""
+
+    schema: Schema
+    layout: Layout
+    plan: Plan
+    mechanism: str
+    engine: LocalEngine
+    budget: Budget
+    bits: Bits
+    secure: bool
+
+    def curator(self, on_spend: Callable[[Spend], None] = lambda spend: None) -> Curator:
+        """The only door to the table."""
+        unit_rows = None if self.schema.unit is None else self.schema.unit.rows
+        return Curator(self.engine, self.budget, self.plan.adjacency, self.bits, on_spend, unit_rows)
+
+    def release(self, curator: Asker) -> Release:
+        """Ask, and build the release from the answers."""
+        encoder, mixture = fit_mixture(curator, self.layout, self.plan)
+        return Release(self.schema, self._guarantee(), self.mechanism, encoder, mixture)
+
+    def _guarantee(self) -> Guarantee:
+        return Guarantee(
+            epsilon=float(self.plan.epsilon) if self.secure else None,
+            delta=float(self.plan.delta) if self.secure else None,
+            mu=self.plan.mu if self.secure else None,
+            adjacency=self.plan.adjacency,
+            unit=ROW if self.schema.unit is None else self.schema.unit.column,
+            secure=self.secure,
+            spends=self.budget.spends,
+        )
 
 
 def load(path: str | Path) -> Release:

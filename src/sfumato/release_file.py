@@ -89,7 +89,7 @@ def write(release: Release, path: str | Path) -> None:
     }
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_entry(JSON_NAME), json.dumps(document, indent=1, ensure_ascii=False))
-        archive.writestr(_entry(ARRAYS_NAME), save_arrays(_arrays(release)))
+        archive.writestr(_entry(ARRAYS_NAME), save_arrays(arrays(release)))
 
 
 def read(path: str | Path) -> Release:
@@ -134,9 +134,9 @@ def _arrays(release: Release) -> dict[str, FloatArray]:
     arrays = {"weights": mixture.weights, "means": mixture.means, "covariances": mixture.covariances}
     if isinstance(release.encoder, Scores):
         for c, column in enumerate(release.encoder.columns):
-            arrays[f"order.{c}"] = column.order.astype(np.int64)
-            arrays[f"masses.{c}"] = column.masses
-    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+            found[f"order.{c}"] = column.order.astype(np.int64)
+            found[f"masses.{c}"] = column.masses
+    return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
 def _shapes(layout: Layout, encoding: str) -> dict[str, tuple[int, ...]]:

@@ -6,11 +6,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from sfumato.private.queries import Batch, IntArray, Query
 from sfumato.private.source import Source, Tagged
@@ -39,7 +39,7 @@ class LocalEngine:
         """The exact total of a query, whatever the batches and their order."""
         total = np.zeros(query.size, dtype=np.int64)
         # The engine's threads fill the cores; a matrix product that spreads out too would only get in their way.
-        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(self._workers) as pool:
+        with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(self._workers) as pool:
             if self._kept is None and not self._too_large:
                 self._kept = self._read(pool)
                 self._too_large = self._kept is None
@@ -81,6 +81,12 @@ def _in_flight(pool: ThreadPoolExecutor, jobs: Iterable[Callable[[], T]], worker
     finally:
         for future in waiting:
             future.cancel()
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The matrix libraries of this process: numpy's is loaded by now, and finding it takes longer than a small pass."""
+    return ThreadpoolController()
 
 
 def _cores() -> int:

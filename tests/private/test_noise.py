@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from scipy.stats import chi2
+from scipy.stats import binomtest, chi2
 
 from sfumato.errors import ArgumentError
 from sfumato.private import noise
 from sfumato.private.noise import Bits, grid_exponent, insecure_bits, noisy, secure_bits
 
 FALSE_ALARM = 1e-6
-DRAWS = 2_000_000
+DRAWS = 1_000_000
 TAIL = 2**63 - 1
 ALL_ONES = 2**64 - 1
 
@@ -65,26 +65,59 @@ def exact_answer(total: int, sigma: float, script: tuple[int, ...]) -> Fraction:
 
 def cell_probabilities(offset: float, scale: float, cells: NDArray[np.int64]) -> NDArray[np.float64]:
     """P(floor(offset + scale z + 1/2) = cell) for a run of cells; the outer two take the rest."""
-    below = ndtr((cells[1:] - 0.5 - offset) / scale)
-    return np.diff(below, prepend=0.0, append=1.0)
+    edges = np.concatenate([[-np.inf], (cells[1:] - 0.5 - offset) / scale, [np.inf]])
+    # In each half from its own tail, where a difference keeps its digits.
+    return np.where(edges[:-1] < 0, np.diff(ndtr(edges)), -np.diff(ndtr(-edges)))
 
 
-def p_value(total: int, sigma: float, bits: Bits, drawn_with: float | None = None) -> float:
-    """Chi-square of many draws against the exact rounded Gaussian of sigma, in groups of 2000 or more."""
-    sample = noisy(np.full(DRAWS, total), np.full(DRAWS, drawn_with or sigma), bits)
-    exponent = grid_exponent(sigma)
-    quotient, remainder = divmod(Fraction(total), Fraction(2) ** exponent)
+def offset_and_scale(total: int, sigma: float) -> tuple[int, float, float]:
+    """The grid point at or below the total, how many steps beyond it the total lies, and the steps in a sigma."""
+    step = Fraction(2) ** grid_exponent(sigma)
+    quotient, remainder = divmod(Fraction(total), step)
+    return quotient, float(remainder / step), math.ldexp(sigma, -grid_exponent(sigma))
+
+
+def cells_of(sample: NDArray[np.float64], total: int, sigma: float) -> NDArray[np.float64]:
+    """Answers in grid steps from the grid point at or below the total: whole numbers, if all is well."""
+    return np.ldexp(sample, -grid_exponent(sigma)) - offset_and_scale(total, sigma)[0]
+
+
+def grouped(expected: NDArray[np.float64], least: float) -> NDArray[np.int64]:
+    """The group of every cell: runs of neighbours, each just long enough for `least` expected draws."""
+    groups, group, held = [], 0, 0.0
+    for value in expected.tolist():
+        groups.append(group)
+        held += value
+        if held >= least:
+            group, held = group + 1, 0.0
+    return np.minimum(groups, group - 1)  # what is left at the end joins the last full one
+
+
+FINE, COARSE = 20.0, 20_000.0
+"""Expected draws in a group: single cells show what is skipped, wide groups a slight stretch."""
+
+
+def chi_square(seen: NDArray[np.int64], expected: NDArray[np.float64]) -> float:
+    """The smaller p-value of the two groupings, doubled because there are two."""
+    found = []
+    for least in (FINE, COARSE):
+        groups = grouped(expected, least)
+        observed, meant = np.bincount(groups, seen), np.bincount(groups, expected)
+        found.append(chi2.sf(((observed - meant) ** 2 / meant).sum(), len(meant) - 1))
+    return 2.0 * float(min(found))
+
+
+def p_value(sample: NDArray[np.float64], total: int, sigma: float) -> float:
+    """Chi-square of many answers against the exact rounded Gaussian of sigma."""
     cells = np.arange(-4000, 4001)
-    drawn = np.clip(np.ldexp(sample, -exponent) - int(quotient), cells[0], cells[-1]).astype(np.int64)
-    observed = np.bincount(drawn - cells[0], minlength=cells.size)
-    offset, scale = float(remainder / Fraction(2) ** exponent), math.ldexp(sigma, -exponent)
-    expected = DRAWS * cell_probabilities(offset, scale, cells)
-    groups = (np.cumsum(expected) / 2000).astype(np.int64)
-    groups = np.minimum(groups, groups[-1] - 1)  # the last group may be too small to stand alone
-    seen, meant = np.bincount(groups, observed), np.bincount(groups, expected)
-    kept = meant > 0
-    statistic = np.sum((seen - meant)[kept] ** 2 / meant[kept])
-    return float(chi2.sf(statistic, kept.sum() - 1))
+    drawn = np.clip(cells_of(sample, total, sigma), cells[0], cells[-1]).astype(np.int64)
+    seen = np.bincount(drawn - cells[0], minlength=cells.size)
+    _, offset, scale = offset_and_scale(total, sigma)
+    return chi_square(seen, len(sample) * cell_probabilities(offset, scale, cells))
+
+
+def draws(total: int, sigma: float, bits: Bits) -> NDArray[np.float64]:
+    return noisy(np.full(DRAWS, total), np.full(DRAWS, sigma), bits)
 
 
 # g < 1, g = 1, g > 1 with a remainder, and a total whose remainder is large.
@@ -93,7 +126,18 @@ LAWS = [(5, 3.7), (-17, 256.0), (1_234_567, 1e6), (-(2**61) + 12_345, 3e17)]
 
 @pytest.mark.parametrize(("total", "sigma"), LAWS)
 def test_draws_follow_the_rounded_gaussian(total: int, sigma: float) -> None:
-    assert p_value(total, sigma, insecure_bits(20)) > FALSE_ALARM
+    assert p_value(draws(total, sigma, insecure_bits(20)), total, sigma) > FALSE_ALARM
+
+
+def test_cells_near_the_middle_stand_alone() -> None:
+    for total, sigma in LAWS:
+        _, offset, scale = offset_and_scale(total, sigma)
+        expected = DRAWS * cell_probabilities(offset, scale, np.arange(-4000, 4001))
+        assert np.bincount(grouped(expected, FINE), expected).min() >= FINE
+        assert (np.bincount(grouped(expected, FINE)) == 1).sum() > 4 * scale  # from -2 to 2 sigma, at least
+
+
+THREE_SIGMA = np.uint64(int(ndtr(-3.0) * 2**64))
 
 
 def without_sign(n: int, /) -> bytes:
@@ -103,21 +147,185 @@ def without_sign(n: int, /) -> bytes:
 def with_short_tails(n: int, /) -> bytes:
     """Half of what lies beyond three sigma is moved up to three sigma."""
     drawn = np.frombuffer(FAULTY(n), "<u8")
-    far = ((drawn & np.uint64(TAIL)) < np.uint64(int(ndtr(-3.0) * 2**64))) & (drawn % np.uint64(2) == 0)
-    return np.where(far, (drawn & ~np.uint64(TAIL)) | np.uint64(int(ndtr(-3.0) * 2**64)), drawn).tobytes()
+    far = ((drawn & np.uint64(TAIL)) < THREE_SIGMA) & (drawn % np.uint64(2) == 0)
+    return np.where(far, (drawn & ~np.uint64(TAIL)) | THREE_SIGMA, drawn).tobytes()
+
+
+def with_one_tail(n: int, /) -> bytes:
+    """What lies beyond three sigma on the left changes its sign."""
+    drawn = np.frombuffer(FAULTY(n), "<u8")
+    far = (drawn & np.uint64(TAIL)) < THREE_SIGMA
+    return np.where(far, drawn & np.uint64(TAIL), drawn).tobytes()
 
 
 FAULTY = insecure_bits(21)
 
 
-@pytest.mark.parametrize("bits", [without_sign, with_short_tails])
+@pytest.mark.parametrize("bits", [without_sign, with_short_tails, with_one_tail])
 def test_the_statistic_catches_a_faulty_source(bits: Bits) -> None:
-    assert p_value(5, 3.7, bits) < FALSE_ALARM
+    assert p_value(draws(5, 3.7, bits), 5, 3.7) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("factor", [0.99, 1.01])
 def test_the_statistic_catches_a_wrong_sigma(factor: float) -> None:
-    assert p_value(5, 3.7, insecure_bits(20), drawn_with=3.7 * factor) < FALSE_ALARM
+    assert p_value(draws(5, 3.7 * factor, insecure_bits(20)), 5, 3.7) < FALSE_ALARM
+
+
+def cast_short(cells: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
+    """Through a float of so many binary digits: from 2^digits on, every other cell is skipped."""
+    mantissa, exponent = np.frexp(cells)
+    return np.ldexp(np.rint(np.ldexp(mantissa, digits)), exponent - digits)
+
+
+def test_the_statistic_catches_a_cast_that_skips_cells() -> None:
+    sample = cast_short(draws(0, 256.0, insecure_bits(20)), digits=8)  # the grid step is 1
+    assert p_value(sample, 0, 256.0) < FALSE_ALARM
+
+
+# Farther out than any number of draws goes: the law given that |z| is beyond the tail of 2^-48, about 7.96 sigma.
+
+DEEP, DEEP_DRAWS = 48, 1000
+DEEP_STREAM = insecure_bits(23)
+
+
+def deep_bits(n: int, /, keep: int = ALL_ONES) -> bytes:
+    """Words whose leading DEEP digits of the tail probability are zero; the words of the slow path as they come."""
+    drawn = np.frombuffer(DEEP_STREAM(n), "<u8")
+    mask = (ALL_ONES >> DEEP | 1 << 63) & keep
+    return (drawn & np.uint64(mask)).tobytes() if n > 8 else drawn.tobytes()
+
+
+def with_53_digits(n: int, /) -> bytes:
+    """What a float between 0 and 1 has: its tails come in steps of 2^-53, here 32 of them."""
+    return deep_bits(n, keep=ALL_ONES << 11 & ALL_ONES) if n > 8 else (2**63).to_bytes(8, "little")
+
+
+def deep_p_value(bits: Bits, sigma: float) -> float:
+    answers = noisy(np.zeros(DEEP_DRAWS, dtype=np.int64), np.full(DEEP_DRAWS, sigma), bits)
+    scale = math.ldexp(sigma, -grid_exponent(sigma))
+    start = -float(ndtri(2.0**-DEEP))
+    cells = np.arange(math.floor(start * scale + 0.5), math.floor((start + 2) * scale))
+    edges = np.concatenate([[start], (cells[1:] - 0.5) / scale, [np.inf]])
+    drawn = np.abs(cells_of(answers, 0, sigma)).astype(np.int64)
+    assert drawn.min() >= cells[0]
+    seen = np.bincount(np.minimum(drawn, cells[-1]) - cells[0], minlength=len(cells))
+    expected = -np.diff(ndtr(-edges)) * 2.0**DEEP * DEEP_DRAWS
+    groups = grouped(expected, FINE)
+    observed, meant = np.bincount(groups, seen), np.bincount(groups, expected)
+    return float(chi2.sf(((observed - meant) ** 2 / meant).sum(), len(meant) - 1))
+
+
+def test_the_far_tail_has_no_steps() -> None:
+    assert deep_p_value(deep_bits, 500.0) > FALSE_ALARM
+
+
+def test_the_statistic_catches_a_tail_of_53_digits() -> None:
+    assert deep_p_value(with_53_digits, 500.0) < FALSE_ALARM
+
+
+# The grid
+
+
+def is_on_grid(sample: NDArray[np.float64], sigma: float) -> bool:
+    steps = np.ldexp(sample, -grid_exponent(sigma))
+    return bool((steps == np.rint(steps)).all())
+
+
+def has_no_gap(sample: NDArray[np.float64], total: int, sigma: float) -> bool:
+    """Whether every cell within two sigma was hit; each is expected a hundred times or more."""
+    _, offset, scale = offset_and_scale(total, sigma)
+    near = cells_of(sample, total, sigma)
+    near = near[np.abs(near - offset) <= 2 * scale]
+    return len(np.unique(near)) == np.ptp(near) + 1 >= 4 * scale - 1
+
+
+@pytest.mark.parametrize(("total", "sigma"), LAWS)
+def test_answers_sit_on_every_grid_point_and_nowhere_else(total: int, sigma: float) -> None:
+    sample = draws(total, sigma, insecure_bits(24))
+    assert is_on_grid(sample, sigma)
+    assert has_no_gap(sample, total, sigma)
+
+
+def test_answers_off_the_grid_or_with_gaps_are_seen() -> None:
+    sigma = 256.0
+    plain = sigma * np.random.default_rng(0).standard_normal(DRAWS)
+    assert not is_on_grid(plain, sigma)
+    assert not is_on_grid(np.append(np.rint(plain), 0.5), sigma)  # one among many
+    assert has_no_gap(np.rint(plain), 0, sigma)
+    assert not has_no_gap(cast_short(np.rint(plain), digits=8), 0, sigma)
+
+
+# Another library: OpenDP's discrete Gaussian of the same sigma on the same grid.
+#
+# It is another law: a cell's probability is proportional to the density at its middle, while a rounded Gaussian
+# integrates the density over the cell. With s steps in a sigma, the integral over a cell z sigmas out is
+# 1 + (z^2 - 1) / (24 s^2) + O(z^4 / s^4) times the middle's. For s >= 256 that is 1 + 6.4e-7 (z^2 - 1): the variances
+# differ by 1/12 of a squared step, the laws by 3.1e-7 in total variation, and two samples would have to be of 10^13
+# draws to show it. So samples of the two must look like samples of one law.
+
+OPENDP_DRAWS = 100_000
+STEPS = 300.0  # in a sigma, on a grid of step 1
+
+
+@pytest.fixture(scope="module")
+def theirs() -> NDArray[np.int64]:
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    return np.array(dp.m.make_gaussian(*space, scale=STEPS)([0] * OPENDP_DRAWS))
+
+
+def rounded_gaussian(sigma: float, size: int) -> NDArray[np.int64]:
+    assert grid_exponent(sigma) == 0
+    return noisy(np.zeros(size, dtype=np.int64), np.full(size, sigma), secure_bits).astype(np.int64)
+
+
+def two_sample_p_values(ours: NDArray[np.int64], theirs: NDArray[np.int64], scale: float) -> dict[str, float]:
+    """Cell counts, mean, variance and far tails of two samples, as if both came from one law."""
+    cells = np.arange(-3000, 3001)
+    groups = grouped(len(theirs) * cell_probabilities(0.0, scale, cells), FINE)
+    a, b = (
+        np.bincount(groups, np.bincount(np.clip(sample, -3000, 3000) + 3000, minlength=len(cells)))
+        for sample in (ours, theirs)
+    )
+    n, m = len(ours), len(theirs)
+    statistic = ((math.sqrt(m / n) * a - math.sqrt(n / m) * b) ** 2 / (a + b)).sum()
+    error = math.sqrt(1 / n + 1 / m)
+    mean = (ours.mean() - theirs.mean()) / scale / error
+    variance = (np.mean(ours**2.0) - np.mean(theirs**2.0)) / scale**2 / (math.sqrt(2) * error)
+    found = {
+        "cells": float(chi2.sf(statistic, len(a) - 1)),
+        "mean": float(2 * ndtr(-abs(mean))),
+        "variance": float(2 * ndtr(-abs(variance))),
+    }
+    for far in (3, 4):
+        beyond = [int((np.abs(sample) > far * scale).sum()) for sample in (ours, theirs)]
+        found[f"beyond {far} sigma"] = float(binomtest(beyond[0], sum(beyond), n / (n + m)).pvalue)
+    return found
+
+
+def test_opendp_draws_from_nearly_the_same_law(theirs: NDArray[np.int64]) -> None:
+    found = two_sample_p_values(rounded_gaussian(STEPS, DRAWS), theirs, STEPS)
+    assert min(found.values()) > FALSE_ALARM / len(found), found
+
+
+def test_the_comparison_with_opendp_catches_a_wrong_sigma(theirs: NDArray[np.int64]) -> None:
+    assert min(two_sample_p_values(rounded_gaussian(1.03 * STEPS, DRAWS), theirs, STEPS).values()) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("scale", [256.0, 300.0, 511.9])
+def test_a_rounded_and_a_discrete_gaussian_differ_as_little_as_said(scale: float) -> None:
+    cells = np.arange(-math.ceil(9 * scale), math.ceil(9 * scale) + 1)
+    rounded = cell_probabilities(0.0, scale, cells)
+    discrete = np.exp(-((cells / scale) ** 2) / 2)
+    discrete /= discrete.sum()
+    inner = np.abs(cells) <= 8 * scale
+    z = cells[inner] / scale
+    first_order = (z**2 - 1) / (24 * scale**2)
+    difference = rounded[inner] / discrete[inner] - 1
+    assert np.abs(difference - first_order).max() < 1e-3 * np.abs(first_order).max()
+    assert np.abs(rounded - discrete).sum() / 2 < 3.2e-7
+    assert (rounded - discrete) @ cells**2.0 == pytest.approx(1 / 12, rel=1e-3)
 
 
 # Single draws against exact arithmetic

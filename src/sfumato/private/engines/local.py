@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from typing import TypeVar
 
@@ -39,7 +40,7 @@ class LocalEngine:
         """The exact total of a query, whatever the batches and their order."""
         total = np.zeros(query.size, dtype=np.int64)
         # The engine's threads fill the cores; a matrix product that spreads out too would only get in their way.
-        with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(self._workers) as pool:
+        with _libraries().limit(limits=1, user_api="blas"), _threads(self._workers) as pool:
             if self._kept is None and not self._too_large:
                 self._kept = self._read(pool)
                 self._too_large = self._kept is None
@@ -47,7 +48,7 @@ class LocalEngine:
                 total += part
         return total
 
-    def _read(self, pool: ThreadPoolExecutor) -> list[Batch] | None:
+    def _read(self, pool: ThreadPoolExecutor | None) -> list[Batch] | None:
         """The coded rows that count, or None where they are too many to keep."""
         tagged, size = [], 0
         for batch, tags in _in_flight(pool, self._source.jobs(), self._workers):
@@ -68,8 +69,16 @@ def _code_and_add(query: Query, job: Callable[[], Tagged]) -> IntArray:
     return query.total(batch)
 
 
-def _in_flight(pool: ThreadPoolExecutor, jobs: Iterable[Callable[[], T]], workers: int) -> Iterator[T]:
+def _threads(workers: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
+    """A pool, or none for a single worker: starting a thread takes longer than a small pass."""
+    return ThreadPoolExecutor(workers) if workers > 1 else nullcontext()
+
+
+def _in_flight(pool: ThreadPoolExecutor | None, jobs: Iterable[Callable[[], T]], workers: int) -> Iterator[T]:
     """Run jobs on the pool, in order, never more than a few ahead: a large table is not read at once."""
+    if pool is None:
+        yield from (job() for job in jobs)
+        return
     waiting: deque[Future[T]] = deque()
     try:
         for job in jobs:

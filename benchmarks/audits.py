@@ -1,0 +1,79 @@
+"""The committed record: every audit by its command, at the number of runs that the claims about it are made for.
+
+python -m benchmarks.audits            # all, into audits/
+python -m benchmarks.audits mixture    # some
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.progress import Progress
+
+from sfumato import __version__
+from sfumato.audit.picture import draw
+from sfumato.audit.run import AUDITS, run
+
+FOLDER = Path("audits")
+MU_ONE = 4.377  # at delta 1e-5
+SETTINGS = {  # epsilon and trials, where they are not the usual ones
+    "mixture": (MU_ONE, 20_000),
+    "gaussian-query": (MU_ONE, 20_000),
+    "histogram-query": (MU_ONE, 20_000),
+    "moment-query": (MU_ONE, 20_000),
+    "membership": (1.0, 1_000),
+}
+USUAL = (1.0, 20_000)
+DELTA = 1e-5
+
+
+def record(name: str, adjacency: str) -> bool:
+    """Run one audit and write its JSON and its picture. Says whether it convicted."""
+    epsilon, trials = SETTINGS.get(name, USUAL)
+    started = time.perf_counter()
+    with Progress() as progress:
+        task = progress.add_task(f"{name} {adjacency}", total=1.0)
+        verdict = run(
+            name,
+            epsilon=epsilon,
+            delta=DELTA,
+            trials=trials,
+            adjacency=adjacency,
+            advance=lambda done, total: progress.advance(task, done / total),
+        )
+    made = {
+        "command": f"sfumato audit {name} --epsilon {epsilon} --delta {DELTA} --trials {trials} --adjacency {adjacency}",
+        "date": datetime.now(UTC).date().isoformat(),
+        "sfumato": __version__,
+        "python": platform.python_version(),
+        "seconds": round(time.perf_counter() - started),
+    }
+    stem = FOLDER / (name if AUDITS[name].adjacencies[0] == adjacency else f"{name}-{adjacency}")
+    stem.with_suffix(".json").write_text(json.dumps(verdict.data() | {"run": made}, indent=1) + "\n")
+    draw(verdict, stem.with_suffix(".png"))
+    print(verdict.table(), flush=True)
+    return verdict.violation
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="which audits; all by default")
+    names = parser.parse_args().names or list(AUDITS)
+    FOLDER.mkdir(exist_ok=True)
+    surprises = []
+    for name in names:
+        for adjacency in AUDITS[name].adjacencies:
+            if record(name, str(adjacency)) != name.startswith("published-"):
+                surprises.append(f"{name} {adjacency}")
+    if surprises:
+        sys.exit(f"not as expected: {', '.join(surprises)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Audits of whole fits: neighbours built to hurt, every noisy answer, and the released file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sfumato.api import Job, prepare
+from sfumato.audit.game import Attack, Claim
+from sfumato.audit.insider import Insider
+from sfumato.audit.queries import Tables
+from sfumato.bins import FloatArray
+from sfumato.private.accounting import Adjacency
+from sfumato.private.engines.local import LocalEngine
+from sfumato.private.queries import Asker
+from sfumato.release import Release
+from sfumato.release_file import released_arrays
+from sfumato.schema import Schema
+
+CROWD = 400  # rows that are the same in both tables
+KINDS = [f"kind {i}" for i in range(20)]
+GROUPS = {"type": "category", "values": ["a", "b"]}
+PLACE = {"type": "number", "min": 0, "max": 100, "step": 1}
+PLACES = Schema.of({"label": "group", "columns": {"x": PLACE, "y": PLACE, "group": GROUPS}})
+CATEGORIES = Schema.of({"label": "group", "columns": {"kind": {"type": "category", "values": KINDS}, "group": GROUPS}})
+
+
+@dataclass(frozen=True)
+class FitGame:
+    """A whole fit, from reading the table to the released file."""
+
+    pair: str
+    claim: Claim
+    adjacency: Adjacency
+    tables: Tables
+    schema: Schema
+    options: dict[str, Any] = field(default_factory=dict)
+    curator: Callable[[Job], Asker] = Job.curator
+
+    attacks = (
+        Attack("all noisy answers, best statistic", slice(0, 1), threshold=0.0),
+        Attack("the released file, learned statistic", slice(1, None)),
+    )
+
+    def play(self, with_row: bool, seed: int | None) -> FloatArray:
+        job = self._job(with_row, seed)
+        insider = Insider(self.curator(job), *self._engines)
+        release = job.release(insider)
+        return np.array([insider.log_ratio, *file_numbers(release)])
+
+    def _job(self, with_row: bool, seed: int | None) -> Job:
+        return prepare(
+            self.tables[with_row],
+            self.schema,
+            epsilon=self.claim.epsilon,
+            delta=self.claim.delta,
+            adjacency=self.adjacency,
+            insecure_seed=seed,
+            workers=1,
+            **self.options,
+        )
+
+    @cached_property
+    def _engines(self) -> tuple[LocalEngine, LocalEngine]:
+        """What the insider knows: both tables, read once."""
+        return self._job(False, None).engine, self._job(True, None).engine
+
+
+def mixture(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
+    """The mixture mechanism on tables that differ in its most telling rows."""
+    return [
+        FitGame(pair, claim, adjacency, tables, schema, options) for pair, tables, schema, options in _pairs(adjacency)
+    ]
+
+
+def file_numbers(release: Release) -> FloatArray:
+    """Every number in a release file: the arrays, and what stands in its schema."""
+    parts = [np.ravel(array).astype(np.float64) for array in released_arrays(release).values()]
+    return np.concatenate([*parts, list(_numbers(release.schema.dump()))])
+
+
+def _numbers(data: Any) -> Iterator[float]:
+    if isinstance(data, dict):
+        data = list(data.values())
+    if isinstance(data, list):
+        for item in data:
+            yield from _numbers(item)
+    elif isinstance(data, (int, float)):
+        yield float(data)
+
+
+def _pairs(adjacency: Adjacency) -> Iterator[tuple[str, Tables, Schema, dict[str, Any]]]:
+    """In words and rows: what the two tables are, what is public about them, and how they are encoded."""
+    crowd = _crowd()
+    alone, far, opposite = (100, 100, "b"), (100, 100, "a"), (0, 0, "a")
+    many = [(kind, group) for i, kind in enumerate(KINDS) for group in "ab" for _ in range(_common(i, group))]
+    rare = [(kind, group) for kind, group in many if kind != KINDS[0]]
+    if adjacency is Adjacency.ADD_REMOVE:
+        yield "an extreme row in an otherwise empty class", _frames(crowd, [], [alone]), PLACES, {}
+        yield "a far outlier, affine encoding", _frames(crowd, [], [far]), PLACES, {"encoding": "affine"}
+        yield "a category that nobody else has", _kinds(rare, [], [(KINDS[0], "b")]), CATEGORIES, {}
+        yield "one more row of a common category", _kinds(many, [], [(KINDS[0], "b")]), CATEGORIES, {}
+    if adjacency is Adjacency.REPLACE_ONE:
+        yield (
+            "an extreme row replaced by its opposite",
+            _frames(crowd, [far], [opposite]),
+            PLACES,
+            {"encoding": "affine"},
+        )
+        yield "a row replaced by one of another class", _frames(crowd, [far], [alone]), PLACES, {}
+        yield "a category replaced by another", _kinds(many, [(KINDS[0], "a")], [(KINDS[1], "b")]), CATEGORIES, {}
+    if adjacency is Adjacency.LABEL:
+        yield "the label of an outlier flipped into an empty class", _frames(crowd, [far], [alone]), PLACES, {}
+        yield "the label of a common row flipped", _kinds(many, [(KINDS[0], "a")], [(KINDS[0], "b")]), CATEGORIES, {}
+
+
+def _common(i: int, group: str) -> int:
+    """How often a category is seen: so often that no cleaning hides a row, and differently in each class."""
+    return 20 + 2 * i if group == "a" else 60 - 2 * i
+
+
+def _crowd() -> list[tuple[Any, ...]]:
+    """Rows of class a around the middle, on a line so that an outlier stands out in every direction."""
+    return [(40 + i % 21, 40 + (i * 7) % 21, "a") for i in range(CROWD)]
+
+
+def _frames(crowd: list[tuple[Any, ...]], without: list[tuple[Any, ...]], with_row: list[tuple[Any, ...]]) -> Tables:
+    columns = ["x", "y", "group"]
+    return pd.DataFrame(crowd + without, columns=columns), pd.DataFrame(crowd + with_row, columns=columns)
+
+
+def _kinds(crowd: list[tuple[Any, ...]], without: list[tuple[Any, ...]], with_row: list[tuple[Any, ...]]) -> Tables:
+    columns = ["kind", "group"]
+    return pd.DataFrame(crowd + without, columns=columns), pd.DataFrame(crowd + with_row, columns=columns)

@@ -1,0 +1,112 @@
+"""Audits of single queries through the curator: neighbours that reach the sensitivity, and the exact statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sfumato.audit.game import Attack, Claim
+from sfumato.audit.insider import Insider
+from sfumato.bins import FloatArray, Layout
+from sfumato.private.accounting import Adjacency, Budget
+from sfumato.private.curator import Curator
+from sfumato.private.engines.local import LocalEngine
+from sfumato.private.noise import insecure_bits, secure_bits
+from sfumato.private.queries import Histograms, IntArray, Latent, Moments, Query, ScoreImage
+from sfumato.private.source import Source
+from sfumato.schema import Schema
+from sfumato.tables import Table, open_table
+
+Tables = tuple[Any, Any]
+
+NUMBER = {"type": "number", "min": 0, "max": 3, "bins": 3}
+GROUP = {"type": "category", "values": ["a", "b"]}
+LINE = Schema.of({"label": "group", "columns": {"x": NUMBER, "group": GROUP}})
+PLANE = Schema.of({"label": "group", "columns": {"x": NUMBER, "y": NUMBER, "group": GROUP}})
+LOW, MIDDLE, HIGH = 0.5, 1.5, 2.5
+CORNER = 5.0  # latent coordinate of the outer bins: two of them are far beyond RADIUS
+RADIUS = 2.0
+
+
+@dataclass(frozen=True)
+class Summed:
+    """An engine whose only total is known already: the noise is what a run is about."""
+
+    answer: IntArray
+
+    def total(self, query: Query) -> IntArray:
+        return self.answer
+
+
+@dataclass(frozen=True)
+class QueryGame:
+    """One query asked once, with the whole of the claimed mu."""
+
+    pair: str
+    claim: Claim
+    adjacency: Adjacency
+    tables: Tables
+    query: Query
+    schema: Schema
+    curator: Callable[..., Curator] = Curator
+    read: Callable[[Any], Table] = open_table
+
+    attacks = (Attack("the noisy answers, best statistic", slice(0, 1), threshold=0.0),)
+
+    @cached_property
+    def _engines(self) -> tuple[Summed, Summed]:
+        layout = Layout.of(self.schema)
+        without, with_row = (LocalEngine(Source(self.read(table), layout), workers=1) for table in self.tables)
+        return Summed(without.total(self.query)), Summed(with_row.total(self.query))
+
+    def play(self, with_row: bool, seed: int | None) -> FloatArray:
+        if self.claim.mu is None:
+            raise ValueError("a query is audited against a claimed mu")
+        bits = secure_bits if seed is None else insecure_bits(seed)
+        curator = self.curator(self._engines[with_row], Budget(self.claim.mu), self.adjacency, bits)
+        insider = Insider(curator, *self._engines)
+        insider.total("the query", self.query, insider.remaining)
+        return np.array([insider.log_ratio])
+
+
+def gaussian_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
+    """One column's histogram: a row moves a single number, by one."""
+    return [_game(claim, adjacency, Histograms((3,), 2, (1.0,)), LINE)]
+
+
+def histogram_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
+    """The histograms of two columns with unequal shares of the budget."""
+    return [_game(claim, adjacency, Histograms((3, 3), 2, (0.8, 0.2)), PLANE)]
+
+
+def moment_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
+    """Count, sum and second moment of rows that are clipped; with most of the budget on the sum, a row replaced by its
+    opposite moves the answer further than a row that changes its class."""
+    column = np.array([-CORNER, 0.0, CORNER])
+    latent = Latent.of(ScoreImage.of([[column, column]] * 2), [RADIUS] * 2)
+    return [_game(claim, adjacency, Moments(latent, (0.1, 0.7, 0.2)), PLANE)]
+
+
+def _game(claim: Claim, adjacency: Adjacency, query: Query, schema: Schema) -> QueryGame:
+    pair, tables = neighbours(adjacency)
+    return QueryGame(pair, claim, adjacency, tables, query, schema)
+
+
+def neighbours(adjacency: Adjacency) -> tuple[str, Tables]:
+    """Two tables as far apart as neighbours can be, in words and rows."""
+    crowd = [(MIDDLE, MIDDLE, "a")] * 3
+    pair, without, with_row = {
+        Adjacency.ADD_REMOVE: ("an extreme row in an otherwise empty class", [], [(HIGH, HIGH, "b")]),
+        Adjacency.REPLACE_ONE: ("an extreme row replaced by its opposite", [(LOW, LOW, "a")], [(HIGH, HIGH, "a")]),
+        Adjacency.LABEL: ("the label of an extreme row flipped", [(HIGH, HIGH, "a")], [(HIGH, HIGH, "b")]),
+    }[adjacency]
+    return pair, (_frame(crowd + without), _frame(crowd + with_row))
+
+
+def _frame(rows: list[tuple[float, float, str]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["x", "y", "group"])

@@ -1,0 +1,117 @@
+"""Mechanisms with a fault planted in them. An audit that cannot convict these proves nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sfumato.api import Job
+from sfumato.audit.insider import Insider
+from sfumato.audit.membership import MembershipGame
+from sfumato.audit.mixture import FitGame
+from sfumato.audit.queries import QueryGame
+from sfumato.private.accounting import Adjacency, Budget
+from sfumato.private.curator import Curator
+from sfumato.private.noise import insecure_bits, noisy
+from sfumato.private.queries import Answer, Batch, FloatArray, IntArray, Query
+from sfumato.schema import Schema
+from sfumato.tables import Table, open_table
+
+
+class HalfTheNoise(Curator):
+    """Noise scaled to half of what was charged for."""
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        spend = self._budget.charge(name, query.sensitivity(self._adjacency), mu_squared)
+        sd = spend.sigma / query.weights
+        return Answer(noisy(self._engine.total(query), sd / 2.0, self._bits), sd)
+
+
+class Forgetful(Curator):
+    """Answers the histograms without charging for them."""
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        if name != "histograms":
+            return super().total(name, query, mu_squared)
+        charged, self._budget = self._budget, Budget(self._budget.total)
+        try:
+            return super().total(name, query, mu_squared)
+        finally:
+            self._budget = charged
+
+
+@dataclass(frozen=True)
+class AskedTwice(QueryGame):
+    """Two rounds, the first with nearly all of the budget and the second with what is left."""
+
+    def play(self, with_row: bool, seed: int | None) -> FloatArray:
+        curator = self.curator(self._engines[with_row], Budget(self.claim.mu), self.adjacency, insecure_bits(seed))
+        insider = Insider(curator, *self._engines)
+        insider.total("histograms", self.query, 0.99 * insider.remaining)
+        insider.total("histograms again", self.query, insider.remaining)
+        return np.array([insider.log_ratio])
+
+
+def forgetful(job: Job) -> Curator:
+    return Forgetful(job.engine, job.budget, job.plan.adjacency, job.bits)
+
+
+@dataclass(frozen=True)
+class RangeReadOffTheData(FitGame):
+    """The schema's bounds are the smallest and largest value of each column: `min` and `max` of the private rows."""
+
+    def _job(self, with_row: bool, seed: int | None) -> Job:
+        table = self.tables[with_row]
+        known = self.schema.dump()
+        for name in ("x", "y"):
+            known["columns"][name] |= {"min": float(table[name].min()), "max": float(table[name].max())}
+        return replace(self, schema=Schema.of(known))._fit_job(with_row, seed)
+
+    def _fit_job(self, with_row: bool, seed: int | None) -> Job:
+        return super()._job(with_row, seed)
+
+
+@dataclass(frozen=True)
+class ScaledByTheBatch:
+    """Sums of rows divided by the largest one in the batch: what a row adds depends on its neighbours."""
+
+    size: int = 1
+    grid: int = 1024
+
+    @property
+    def weights(self) -> FloatArray:
+        return np.array([1.0 / self.grid])
+
+    def total(self, batch: Batch) -> IntArray:
+        values = batch.codes[0].astype(np.float64) + 1.0
+        return np.array([np.trunc(values / values.max() * self.grid).sum()]).astype(np.int64)
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class OnItsOwn(ScaledByTheBatch):
+    """The same sum done right: divided by the largest value there can be."""
+
+    largest: float = 3.0
+
+    def total(self, batch: Batch) -> IntArray:
+        values = batch.codes[0].astype(np.float64) + 1.0
+        return np.array([np.trunc(values / self.largest * self.grid).sum()]).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class CopiesRows(MembershipGame):
+    """A generator that has learned the table by heart."""
+
+    def _synthetic(self, table: pd.DataFrame, seed: int | None, rng: np.random.Generator) -> pd.DataFrame:
+        return table
+
+
+def infer_types(path: Any) -> Table:
+    """A CSV reader that looks at a whole column to find its type."""
+    return open_table(pd.read_csv(path))

@@ -12,8 +12,8 @@ test: $(VENV)/.all lint
 	$(BIN)/pytest -n 2
 
 lint: $(VENV)/.all
-	$(BIN)/ruff check src tests benchmarks tools
-	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/ruff check src tests benchmarks experiments fuzz tools
+	$(BIN)/ruff format --check src tests benchmarks experiments fuzz tools
 	$(BIN)/mypy
 	$(BIN)/mypy --strict --follow-imports=silent src/sfumato/private
 	$(BIN)/lint-imports

@@ -47,8 +47,9 @@ def record(name: str, adjacency: str) -> bool:
             adjacency=adjacency,
             advance=lambda done, total: progress.advance(task, done / total),
         )
+    options = f"--epsilon {epsilon} --delta {DELTA} --trials {trials} --adjacency {adjacency}"
     made = {
-        "command": f"sfumato audit {name} --epsilon {epsilon} --delta {DELTA} --trials {trials} --adjacency {adjacency}",
+        "command": f"sfumato audit {name} {options}",
         "date": datetime.now(UTC).date().isoformat(),
         "sfumato": __version__,
         "python": platform.python_version(),
@@ -66,11 +67,8 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="which audits; all by default")
     names = parser.parse_args().names or list(AUDITS)
     FOLDER.mkdir(exist_ok=True)
-    surprises = []
-    for name in names:
-        for adjacency in AUDITS[name].adjacencies:
-            if record(name, str(adjacency)) != name.startswith("published-"):
-                surprises.append(f"{name} {adjacency}")
+    plans = [(name, str(adjacency)) for name in names for adjacency in AUDITS[name].adjacencies]
+    surprises = [" ".join(plan) for plan in plans if record(*plan) != plan[0].startswith("published-")]
     if surprises:
         sys.exit(f"not as expected: {', '.join(surprises)}")
 

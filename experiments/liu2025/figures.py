@@ -1,0 +1,137 @@
+"""What each figure of the paper measures, and on which set-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from experiments.liu2025 import plots
+from experiments.liu2025.runners import METHODS, release
+from experiments.liu2025.setups import DELTA, Setup, iris, load_profiles, mnist, synthetic
+from experiments.liu2025.sweeps import EPSILONS, Sweep, accuracy, kl_to_fit, run
+
+KL = "KL(released || fitted)"
+FULL_TRIALS = 1000  # as in the paper
+SHAPES = ("fitted", "printed", "laplace", "naive-strict", "strict")
+STRICT_ON_IRIS = "The columns are scaled by the table itself, as in the paper; the strict lines take that as public."
+STRICT_ON_LOADS = "100 homes are taken as public and give the cluster centres."
+STRICT_ON_MNIST = "The other 55,000 training images are taken as public and give components and bounds."
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: how many trials it takes by default, and the work, which returns what goes into the JSON file."""
+
+    trials: int
+    make: Callable[[int, Path], dict[str, Any]]
+
+
+def _lines(sweep: Sweep, trials: int, stem: Path) -> dict[str, Any]:
+    found = run(sweep, trials)
+    plots.lines(found, stem.with_suffix(".png"), log_y=sweep.log_y)
+    return found
+
+
+def _against_epsilon(title: str, setup: Callable[[int], Setup], notes: str = "") -> Sweep:
+    return Sweep(title, "epsilon", EPSILONS, lambda trial, _: setup(trial), float, kl_to_fit, KL, notes=notes)
+
+
+def _accuracy_against_epsilon(title: str, setup: Callable[[int], Setup], notes: str) -> Sweep:
+    sweep = _against_epsilon(title, setup, notes)
+    return replace(sweep, measure=accuracy, measured="test accuracy", methods=tuple(METHODS), log_y=False)
+
+
+def _synthetic_against(axis: str, values: tuple[int, ...], option: str, title: str) -> Sweep:
+    def setup(trial: int, value: float) -> Setup:
+        return synthetic(trial, **{option: int(value)})
+
+    return Sweep(title, axis, values, setup, lambda _: 1.0, kl_to_fit, KL)
+
+
+def _marginals(
+    setup: Callable[[], Setup], columns: list[int], title: str, notes: str, trials: int, stem: Path
+) -> dict[str, Any]:
+    """One release of each kind at epsilon = 2, as a picture; `trials` is not used."""
+    epsilon, table = 2.0, setup()
+    models = {method: (METHODS[method].legend, release(method, table, epsilon, DELTA, (0,))) for method in SHAPES}
+    plots.marginals(table, models, columns, stem.with_suffix(".png"), f"{title}; epsilon = {epsilon:g}")
+    return {
+        "title": title,
+        "epsilon": epsilon,
+        "delta": DELTA,
+        "notes": notes,
+        "class_rows": [int((table.y == k).sum()) for k in range(table.classes)],
+        "models": {
+            name: {
+                "legend": label,
+                "weights": model.weights.round(4).tolist(),
+                "means": model.means[:, columns].round(4).tolist(),
+                "variances": model.covariances[:, columns, columns].round(4).tolist(),
+                "kl": kl_to_fit(model, table),
+            }
+            for name, (label, model) in models.items()
+        },
+    }
+
+
+def _rows_of_homes(make: Callable[[bool, int, Path], dict[str, Any]], trials: int, stem: Path) -> dict[str, Any]:
+    """Both readings of the load profiles: one row of a home, and all its rows with the home as unit."""
+    one = make(True, trials, stem.with_name(f"{stem.name}_one_row"))
+    all_rows = make(False, max(1, trials // 4), stem.with_name(f"{stem.name}_all_rows"))
+    return {"one_row_a_home": one, "all_rows_home_is_unit": all_rows}
+
+
+def _loads_kl(one_row: bool, trials: int, stem: Path) -> dict[str, Any]:
+    kind = (
+        "one row a home"
+        if one_row
+        else "all rows\nthe DP lines protect a home, the others claim to protect one row's label"
+    )
+    setup = partial(load_profiles, one_row_each=one_row)
+    return _lines(_against_epsilon(f"Load profiles, K = 6, d = 12: {kind}", setup, STRICT_ON_LOADS), trials, stem)
+
+
+def _loads_marginals(one_row: bool, trials: int, stem: Path) -> dict[str, Any]:
+    kind = "one row a home" if one_row else "all rows, a home is the unit"
+    setup = partial(load_profiles, 0, one_row_each=one_row)
+    return _marginals(setup, list(range(12)), f"Load profiles by hour, {kind}", STRICT_ON_LOADS, trials, stem)
+
+
+FIGURES = {
+    "fig1": Figure(
+        100, partial(_lines, _against_epsilon("Synthetic data, K = 5, d = 3, N = 1000", lambda trial: synthetic(trial)))
+    ),
+    "fig2": Figure(
+        40,
+        partial(
+            _lines,
+            _synthetic_against("N", (250, 500, 1000, 2000, 5000, 10_000), "rows", "Synthetic data, epsilon = 1"),
+        ),
+    ),
+    "fig3": Figure(
+        40,
+        partial(_lines, _synthetic_against("K", (2, 3, 4, 5, 6, 8, 10), "classes", "Synthetic data, epsilon = 1")),
+    ),
+    "fig4": Figure(
+        40, partial(_lines, _synthetic_against("d", (1, 2, 3, 4, 5, 6, 8, 10), "dim", "Synthetic data, epsilon = 1"))
+    ),
+    "fig5": Figure(
+        100, partial(_lines, _against_epsilon("Iris, K = 3, d = 4, N = 150", lambda trial: iris(), STRICT_ON_IRIS))
+    ),
+    "fig6": Figure(1, partial(_marginals, iris, [0], "Iris, sepal length by class", STRICT_ON_IRIS)),
+    "fig7": Figure(20, partial(_rows_of_homes, _loads_kl)),
+    "fig8": Figure(1, partial(_rows_of_homes, _loads_marginals)),
+    "fig9": Figure(
+        10, partial(_lines, _against_epsilon("MNIST on 5 components, K = 10, N = 5000", mnist, STRICT_ON_MNIST))
+    ),
+    "fig10": Figure(
+        10,
+        partial(
+            _lines,
+            _accuracy_against_epsilon("MNIST on 5 components, N = 5000, 10,000 test images", mnist, STRICT_ON_MNIST),
+        ),
+    ),
+}

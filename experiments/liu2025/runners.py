@@ -1,0 +1,130 @@
+"""One interface for every mechanism: a set-up, (epsilon, delta) and a seed in, a released mixture out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+import sfumato as sf
+from experiments.liu2025.setups import Setup
+from sfumato.bins import IntArray
+from sfumato.estimator import BINS
+from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.published import baselines_liu, liu2025
+
+Runner = Callable[[Setup, float, float, np.random.Generator], GaussianMixture]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A mechanism under its name in the figures, and whether it is differentially private."""
+
+    label: str
+    private: bool
+    run: Runner
+
+    @property
+    def legend(self) -> str:
+        return f"{self.label} ({'DP, add-remove' if self.private else 'not DP'})"
+
+
+def _printed(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
+    return liu2025.release(setup.x, setup.y, setup.classes, epsilon=epsilon, delta=delta, rng=rng).mixture
+
+
+def _printed_leaving(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
+    options = {"epsilon": epsilon, "delta": delta}
+    return liu2025.release(setup.x, setup.y, setup.classes, **options, rng=rng, joining=False).mixture
+
+
+def _laplace(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
+    return baselines_liu.laplace(setup.x, setup.y, setup.classes, epsilon=epsilon, rng=rng)
+
+
+def _gaussian(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
+    return baselines_liu.gaussian(setup.x, setup.y, setup.classes, epsilon=epsilon, delta=delta, rng=rng)
+
+
+def _coloured(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
+    return baselines_liu.coloured_gaussian(setup.x, setup.y, setup.classes, epsilon=epsilon, delta=delta, rng=rng)
+
+
+def _naive_strict(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
+    kept = _counted(setup, rng)
+    return baselines_liu.naive_strict(
+        setup.x[kept],
+        setup.y[kept],
+        setup.classes,
+        bounds=setup.bounds,
+        epsilon=epsilon,
+        delta=delta,
+        rng=rng,
+        rows_per_unit=setup.rows_per_unit,
+    )
+
+
+def _strict(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
+    """The library's own release, with the number of rows as its public guess.
+
+    The seed makes the figures repeatable; a release for others has none.
+    """
+    seed = int(rng.integers(2**63))
+    if setup.unit is None:
+        model = sf.PrivateMixture(
+            epsilon=epsilon,
+            delta=delta,
+            bounds=setup.bounds,
+            classes=list(range(setup.classes)),
+            rows=len(setup.x),
+            insecure_seed=seed,
+        ).fit(setup.x, setup.y)
+        return GaussianMixture(model.weights_, model.means_, model.covariances_)
+    names = [f"x{j}" for j in range(setup.dim)]
+    table = pd.DataFrame(setup.x, columns=names)
+    table["class"], table["unit"] = setup.y.astype(str), setup.unit.astype(str)
+    numbers = {
+        name: {"type": "number", "min": float(low), "max": float(high), "bins": BINS}
+        for name, low, high in zip(names, *setup.bounds, strict=True)
+    }
+    label = {"class": {"type": "category", "values": [str(k) for k in range(setup.classes)]}}
+    unit = {"column": "unit", "rows": setup.rows_per_unit}
+    schema = sf.Schema.of({"label": "class", "unit": unit, "columns": numbers | label})
+    rows = len(_counted(setup, rng))
+    found = sf.fit(
+        table, schema, epsilon=epsilon, delta=delta, encoding="affine", rows=rows, insecure_seed=seed
+    ).mixture
+    return GaussianMixture(found.weights, found.means, found.covariances)
+
+
+def _counted(setup: Setup, rng: np.random.Generator) -> IntArray:
+    """At most `rows_per_unit` rows of every unit, by chance."""
+    if setup.unit is None:
+        return np.arange(len(setup.x))
+    shuffled = rng.permutation(len(setup.x))
+    return pd.Series(shuffled).groupby(setup.unit[shuffled]).head(setup.rows_per_unit).to_numpy()
+
+
+def _fitted(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
+    return liu2025.fit_labelled(setup.x, setup.y, setup.classes).mixture
+
+
+METHODS = {
+    "printed": Method("Algorithm 1 as printed, (23)", False, _printed),
+    "printed-leaving": Method("Algorithm 1, rows that leave a class only, (10)", False, _printed_leaving),
+    "laplace": Method("i.i.d. Laplace", False, _laplace),
+    "gaussian": Method("i.i.d. Gaussian", False, _gaussian),
+    "coloured": Method("coloured Gaussian", False, _coloured),
+    "naive-strict": Method("naive strict Gaussian", True, _naive_strict),
+    "strict": Method("sfumato", True, _strict),
+    "fitted": Method("fitted without noise", False, _fitted),
+}
+MECHANISMS = tuple(name for name in METHODS if name != "fitted")
+
+
+def release(method: str, setup: Setup, epsilon: float, delta: float, seed: tuple[int, ...]) -> GaussianMixture:
+    """A mixture from one of METHODS; the same seed gives the same mixture."""
+    rng = np.random.default_rng([*seed, list(METHODS).index(method)])
+    return METHODS[method].run(setup, epsilon, delta, rng)

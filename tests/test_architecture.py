@@ -16,7 +16,7 @@ PACKAGE = Path(sfumato.__file__).parent
 ROOT = PACKAGE.parents[1]
 CONTRACTS = ROOT / ".importlinter"
 PUBLIC_SIDE = ("encoding", "mechanisms", "models", "bins.py", "schema.py")
-HEAVY = ("pandas", "scipy", "pyarrow", "jax", "sklearn", "matplotlib", "pydantic")
+HEAVY = ("pandas", "scipy", "pyarrow", "jax", "sklearn", "matplotlib", "pydantic", "sqlalchemy")
 
 needs_contracts = pytest.mark.skipif(not CONTRACTS.exists(), reason="no contracts beside an installed package")
 

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import shlex
+import sqlite3
 import sys
 import zipfile
 from collections.abc import Callable, Mapping
@@ -26,6 +27,8 @@ from sfumato import cli
 from sfumato.draft import draft_schema
 from sfumato.errors import (
     ArgumentError,
+    BudgetError,
+    LedgerError,
     MissingExtraError,
     OutputError,
     ReleaseError,
@@ -33,6 +36,8 @@ from sfumato.errors import (
     SfumatoError,
     TableError,
 )
+from sfumato.private.account import Ask
+from sfumato.private.accounting import Adjacency, calibrate
 from sfumato.rows_file import write_rows
 
 PAGE = Path(__file__).parent.parent / "docs" / "errors.md"
@@ -180,6 +185,63 @@ def foreign(path: Path) -> None:
 
 def folder(path: Path) -> None:
     path.mkdir()
+
+
+ENTRY = "0123456789abcdef" * 2
+WHEN = "2030-01-01T00:00:00+00:00"
+
+
+def books(path: Path) -> None:
+    """A ledger of one data set with one entry, of which noise was drawn."""
+    with contextlib.ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr("sfumato.private.ledger._now", lambda: WHEN)
+        ledger = sf.Ledger(path)
+        ledger.open("people", 1, 1e-6)
+        asked = Ask("mixture", Adjacency.ADD_REMOVE, "row", 0.5, 1e-6, calibrate(0.5, 1e-6))
+        with ledger.reserve("people", asked) as entry:
+            entry.draw()
+    alter(path, f"UPDATE sfumato_entry SET id = '{ENTRY}'")
+
+
+def newer_books(path: Path) -> None:
+    books(path)
+    alter(path, "UPDATE sfumato_ledger SET format = 99")
+
+
+def unknown_law(path: Path) -> None:
+    books(path)
+    alter(path, """UPDATE sfumato_entry SET descriptor = '{"law": "slices"}'""")
+
+
+def other_database(path: Path) -> None:
+    alter(path, "CREATE TABLE letters (text TEXT)")
+
+
+def alter(path: Path, statement: str) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+
+
+def counted(name: str, more: str, error: type[SfumatoError], dataset: str = "people", **options: Any) -> Case:
+    """A fit that a ledger refuses."""
+    return Case(
+        name,
+        fit_line(more=f"{more} --ledger l.db --dataset {dataset}"),
+        error,
+        lambda: fit(ledger="l.db", dataset=dataset, **options),
+        {"l.db": books},
+    )
+
+
+def faulty_ledger(name: str, content: bytes | Maker) -> Case:
+    return Case(
+        name,
+        fit_line(more="--epsilon 0.1 --ledger faulty.db --dataset people"),
+        LedgerError,
+        lambda: fit(epsilon=0.1, ledger="faulty.db", dataset="people"),
+        {"faulty.db": content},
+    )
 
 
 # --- the cases
@@ -401,6 +463,102 @@ SAMPLES = [
     refused_sample("where says neither true nor false", "where", "age + 1", "age + 1"),
     refused_sample("where is never true", "where", "age > 100", "age > 100"),
 ]
+LEDGERS = [
+    Case(
+        "a ledger without a data set",
+        fit_line(more="--ledger l.db"),
+        ArgumentError,
+        lambda: fit(ledger="l.db"),
+        {"l.db": books},
+    ),
+    counted("a seed with a ledger", "--insecure-seed 1", ArgumentError, insecure_seed=1),
+    Case(
+        "the ledger does not exist",
+        "ledger none.db",
+        LedgerError,
+        lambda: sf.Ledger("none.db").accounts(),
+    ),
+    counted("a data set that was not opened", "", LedgerError, dataset="staff"),
+    counted("too little is left", "--epsilon 3", BudgetError, epsilon=3),
+    counted("a release of another adjacency", "--adjacency replace-one", LedgerError, adjacency="replace-one"),
+    Case(
+        "a release of another unit",
+        fit_line(schema="unit.yaml", more="--epsilon 0.1 --ledger l.db --dataset people"),
+        LedgerError,
+        lambda: fit(schema="unit.yaml", epsilon=0.1, ledger="l.db", dataset="people"),
+        {"l.db": books, "unit.yaml": "unit: {column: town, rows: 2}\n" + BARE},
+    ),
+    Case(
+        "a data set that is opened again",
+        "ledger l.db --open people --epsilon 9 --delta 1e-6",
+        LedgerError,
+        lambda: sf.Ledger("l.db").open("people", 9, 1e-6),
+        {"l.db": books},
+    ),
+    Case(
+        "a data set without a cap",
+        "ledger l.db --open staff --epsilon 1",
+        ArgumentError,
+        files={"l.db": books},
+    ),
+    Case("a cap without a data set", "ledger l.db --epsilon 1", ArgumentError, files={"l.db": books}),
+    Case("two things at once", "ledger l.db --open a --give-back b", ArgumentError, files={"l.db": books}),
+    Case(
+        "a cap that is none",
+        "ledger new.db --open staff --epsilon 0 --delta 1e-6",
+        ArgumentError,
+        lambda: sf.Ledger("new.db").open("staff", 0.0, 1e-6),
+    ),
+    Case(
+        "a data set's name of two lines",
+        "ledger new.db --open 'a\nb' --epsilon 1 --delta 1e-6",
+        ArgumentError,
+        lambda: sf.Ledger("new.db").open("a\nb", 1, 1e-6),
+    ),
+    Case(
+        "a ledger in a folder that is not there",
+        "ledger nowhere/new.db --open staff --epsilon 1 --delta 1e-6",
+        OutputError,
+        lambda: sf.Ledger("nowhere/new.db").open("staff", 1, 1e-6),
+    ),
+    Case(
+        "an unknown entry given back",
+        "ledger l.db --give-back 0123",
+        LedgerError,
+        lambda: sf.Ledger("l.db").give_back("0123"),
+        {"l.db": books},
+    ),
+    Case(
+        "a drawn entry given back",
+        f"ledger l.db --give-back {ENTRY}",
+        LedgerError,
+        lambda: sf.Ledger("l.db").give_back(ENTRY),
+        {"l.db": books},
+    ),
+    faulty_ledger("a file that is no database", b"what is this " * 50),
+    faulty_ledger("a database that is no ledger", other_database),
+    faulty_ledger("a ledger of a newer library", newer_books),
+    faulty_ledger("a ledger with an entry of an unknown law", unknown_law),
+    Case(
+        "a release over the ledger",
+        fit_line(output="l.db", more="--ledger l.db --dataset people"),
+        ArgumentError,
+        files={"l.db": books},
+    ),
+    Case(
+        "another kind of database",
+        "ledger mysql://me@host/db",
+        ArgumentError,
+        lambda: sf.Ledger("mysql://me@host/db").accounts(),
+    ),
+    Case(
+        "PostgreSQL without its extra",
+        "ledger postgresql://me@host/db",
+        MissingExtraError,
+        lambda: sf.Ledger("postgresql://me@host/db").accounts(),
+        lacking="psycopg",
+    ),
+]
 CHAPTERS = {
     "The table": TABLES,
     "The schema": SCHEMAS,
@@ -408,6 +566,7 @@ CHAPTERS = {
     "The release file": RELEASES,
     "Where to write": OUTPUTS,
     "Sampling": SAMPLES,
+    "The ledger": LEDGERS,
 }
 CASES = [case for cases in CHAPTERS.values() for case in cases]
 
@@ -548,8 +707,7 @@ def test_every_case_has_a_name_of_its_own() -> None:
 
 
 def test_every_kind_of_error_is_shown() -> None:
-    kinds = {kind for kind in SfumatoError.__subclasses__() if kind is not sf.errors.BudgetError}
-    assert {case.error for case in CASES} - {None} == kinds
+    assert {case.error for case in CASES} - {None} == set(SfumatoError.__subclasses__())
 
 
 # --- the page

@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Guarantee": "sfumato.release",
+    "Ledger": "sfumato.private.ledger",
     "Plan": "sfumato.mechanisms.plan",
     "PrivateMixture": "sfumato.estimator",
     "Release": "sfumato.release",
@@ -22,6 +23,7 @@ _HOMES = {
 }
 __all__ = [
     "Guarantee",
+    "Ledger",
     "Plan",
     "PrivateMixture",
     "Release",
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from sfumato.estimator import PrivateMixture
     from sfumato.mechanisms.plan import Plan
     from sfumato.private import accounting
+    from sfumato.private.ledger import Ledger
     from sfumato.release import Guarantee, Release
     from sfumato.schema import Schema
     from sfumato.tables import open_table

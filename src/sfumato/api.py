@@ -12,9 +12,11 @@ from sfumato.encoding.affine import check_affine
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.mixture import fit_mixture
 from sfumato.mechanisms.plan import Plan, make_plan
+from sfumato.private.account import Ask
 from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
+from sfumato.private.ledger import Ledger, reservations
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
 from sfumato.private.queries import Asker
 from sfumato.private.source import Source
@@ -70,6 +72,8 @@ def fit(
     adjacency: str = "add-remove",
     encoding: str = "scores",
     rows: int | None = None,
+    ledger: Ledger | str | Path | None = None,
+    dataset: str | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
     on_spend: Callable[[Spend], None] = lambda spend: None,
@@ -81,8 +85,12 @@ def fit(
     are. `on_spend` hears of every round before it is asked. Each call spends anew: trying again until a result pleases
     is several releases.
 
+    `ledger` (a `Ledger`, or its path or URL) counts the release against the cap of `dataset`, the name under which the
+    table was opened there. A release that would exceed the cap is refused before a row is read.
+
     `insecure_seed` makes the noise repeatable, for tests. Such a release carries no guarantee.
     """
+    reserve = reservations(ledger, dataset, secure=insecure_seed is None)
     job = prepare(
         table,
         schema,
@@ -95,7 +103,8 @@ def fit(
         insecure_seed=insecure_seed,
         workers=workers,
     )
-    return job.release(job.curator(on_spend))
+    with reserve(job.asked) as entry:
+        return job.release(job.curator(on_spend, entry.draw), entry.id)
 
 
 def prepare(
@@ -137,25 +146,40 @@ class Job:
     bits: Bits
     secure: bool
 
-    def curator(self, on_spend: Callable[[Spend], None] = lambda spend: None) -> Curator:
+    @property
+    def unit(self) -> str:
+        return ROW if self.schema.unit is None else self.schema.unit.column
+
+    @property
+    def asked(self) -> Ask:
+        """What a ledger has to set aside."""
+        plan = self.plan
+        return Ask(self.mechanism, plan.adjacency, self.unit, float(plan.epsilon), float(plan.delta), plan.mu)
+
+    def curator(
+        self,
+        on_spend: Callable[[Spend], None] = lambda spend: None,
+        before_noise: Callable[[], None] = lambda: None,
+    ) -> Curator:
         """The only door to the table."""
         unit_rows = None if self.schema.unit is None else self.schema.unit.rows
-        return Curator(self.engine, self.budget, self.plan.adjacency, self.bits, on_spend, unit_rows)
+        return Curator(self.engine, self.budget, self.plan.adjacency, self.bits, on_spend, unit_rows, before_noise)
 
-    def release(self, curator: Asker) -> Release:
-        """Ask, and build the release from the answers."""
+    def release(self, curator: Asker, entry: str | None = None) -> Release:
+        """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
         encoder, mixture = fit_mixture(curator, self.layout, self.plan)
-        return Release(self.schema, self._guarantee(), self.mechanism, encoder, mixture)
+        return Release(self.schema, self._guarantee(entry), self.mechanism, encoder, mixture)
 
-    def _guarantee(self) -> Guarantee:
+    def _guarantee(self, entry: str | None) -> Guarantee:
         return Guarantee(
             epsilon=float(self.plan.epsilon) if self.secure else None,
             delta=float(self.plan.delta) if self.secure else None,
             mu=self.plan.mu if self.secure else None,
             adjacency=self.plan.adjacency,
-            unit=ROW if self.schema.unit is None else self.schema.unit.column,
+            unit=self.unit,
             secure=self.secure,
             spends=self.budget.spends,
+            entry=entry,
         )
 
 

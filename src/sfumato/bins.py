@@ -254,7 +254,9 @@ def _plain(column: Number) -> OrderedBins:
     """Bins of a column without a step: intervals, cut at the atoms, which get point bins of their own."""
     span = column.max - column.min
     edges = _edges(column.min, column.max, span / LOG_STEPS, column.bins or DEFAULT_BINS, column.scale)
-    near = np.abs(edges[:, None] - np.array(column.atoms)).min(axis=1, initial=math.inf) < SLIVER * span
+    atoms = np.array([-math.inf, *sorted(column.atoms), math.inf])
+    above = np.searchsorted(atoms, edges)
+    near = np.minimum(edges - atoms[above - 1], atoms[above] - edges) < SLIVER * span
     breaks = np.unique(np.concatenate([edges[~near], column.atoms, edges[[0, -1]]]))
     points = np.isin(breaks, column.atoms)
     low, high, lookup = [], [], [0]

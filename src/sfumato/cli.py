@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -13,11 +14,13 @@ import typer
 
 from sfumato import __version__
 from sfumato.errors import ArgumentError, SfumatoError
+from sfumato.text import one_line
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.plan import Plan
+    from sfumato.private.account import Account, Dataset
     from sfumato.private.accounting import Spend
-    from sfumato.release import Release
+    from sfumato.release import Guarantee, Release
 
 app = typer.Typer(
     name="sfumato",
@@ -83,7 +86,7 @@ def schema(
         return
     print(f"wrote {output}: {len(draft.columns)} columns, {len(draft.unconfirmed)} facts read off the rows")
     for name in left_out:
-        print(f"left out {name}: neither a number, nor a date, nor one of a few categories")
+        print(f"left out {one_line(name)}: neither a number, nor a date, nor one of a few categories")
     print("PRIVATE DRAFT: check each fact under `unconfirmed` against public knowledge, then empty that list")
 
 
@@ -121,6 +124,10 @@ def fit(
     ] = "scores",
     adjacency: Adjacency = "add-remove",
     rows: Rows = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Count the release in this ledger: a file, or a PostgreSQL URL.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="The name under which the table was opened there.")] = None,
     insecure_seed: Annotated[
         int | None, typer.Option(help="Repeatable noise, for tests: the release then has NO guarantee.")
     ] = None,
@@ -146,6 +153,8 @@ def fit(
 
     # Refuse what can be refused before any budget is spent, not after.
     check_writable(output)
+    if ledger is not None and output.absolute() == Path(ledger).absolute():
+        raise ArgumentError(f"{output} is the ledger; write the release somewhere else")
     source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
     with _working("fitting"):
         release = run(
@@ -157,6 +166,8 @@ def fit(
             adjacency=adjacency,
             encoding=encoding,
             rows=rows,
+            ledger=ledger,
+            dataset=dataset,
             insecure_seed=insecure_seed,
             on_spend=announce,
         )
@@ -209,6 +220,99 @@ def inspect(
 
 
 @app.command()
+def ledger(
+    place: Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or a PostgreSQL URL.")],
+    dataset: Annotated[str | None, typer.Option(help="Show this data set only.")] = None,
+    open_name: Annotated[
+        str | None, typer.Option("--open", metavar="NAME", help="Enter a data set. Its cap is final.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The cap of a data set to --open.")] = None,
+    delta: Annotated[float | None, typer.Option(help="The cap of a data set to --open.")] = None,
+    adjacency: Annotated[str | None, typer.Option(help="In which its cost is counted: add-remove by default.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="The column that says whose privacy is meant; a row without.")
+    ] = None,
+    give_back: Annotated[
+        str | None, typer.Option(metavar="ID", help="Return an entry that is `reserved` and whose process is gone.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what was spent on each data set and what is left; open a data set; return what was never drawn."""
+    from sfumato.private.ledger import Ledger
+
+    _check_ledger_options(open_name, give_back, dataset, {"epsilon": epsilon, "delta": delta}, adjacency or unit)
+    books = Ledger(place)
+    if open_name is not None and epsilon is not None and delta is not None:
+        opened = books.open(open_name, epsilon, delta, adjacency or "add-remove", unit or "row")
+        if as_json:
+            _print_json({"ledger": books.place, "opened": _cap_data(opened)})
+        else:
+            print(f"opened {opened.name} in {books.place}: {opened}")
+    elif give_back is not None:
+        books.give_back(give_back)
+        if as_json:
+            _print_json({"ledger": books.place, "returned": give_back})
+        else:
+            print(f"returned {give_back}: it no longer counts")
+    else:
+        accounts = books.accounts(dataset)
+        if as_json:
+            _print_json({"ledger": books.place, "datasets": [_account_data(account) for account in accounts]})
+        else:
+            _print_accounts(accounts)
+
+
+@app.command()
+def audit(
+    name: Annotated[str | None, typer.Argument(help="Which audit; --list shows them.")] = None,
+    epsilon: Annotated[float, typer.Option(help="The epsilon that the mechanism claims.")] = 1.0,
+    delta: Delta = 1e-5,
+    trials: Annotated[int, typer.Option(help="Runs on each of the two tables. More show more.")] = 2000,
+    adjacency: Annotated[
+        str | None, typer.Option(help="Which neighbours: add-remove, replace-one or label; the audit's own by default.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="How sure the lower bounds are to hold.")] = 0.95,
+    plot: Annotated[Path | None, typer.Option(help="Draw the attacks against the claim into this PNG file.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the audits and stop.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Attack a mechanism on neighbouring tables, and bound its mu and epsilon from below.
+
+    Exit code 1 where a lower bound exceeds the claim: the guarantee does not hold.
+    """
+    from sfumato.audit.run import AUDITS, run
+    from sfumato.files import check_writable
+
+    if listed:
+        _print_audits({key: each.about for key, each in AUDITS.items()}, as_json)
+        return
+    if name is None:
+        raise ArgumentError("which audit? sfumato audit --list shows them")
+    if plot is not None:
+        check_writable(plot)
+    with _working(f"auditing {name}", total=1) as advance:
+        verdict = run(
+            name,
+            epsilon=epsilon,
+            delta=delta,
+            trials=trials,
+            adjacency=adjacency,
+            confidence=confidence,
+            advance=lambda done, total: advance(done / total),
+        )
+    if plot is not None:
+        from sfumato.audit.picture import draw
+
+        draw(verdict, plot)
+    if as_json:
+        _print_json(verdict.data())
+    else:
+        print(verdict.table())
+    if verdict.violation:
+        raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where to write the demo's files.")] = Path("sfumato-demo"),
     as_json: Json = False,
@@ -239,13 +343,16 @@ def options(
 
 def main() -> None:
     """Run the command line: one line and exit code 2 for whatever sfumato refuses to do."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a path may hold bytes that are no text
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
     except SfumatoError as error:
         _say(f"error: {error}")
         sys.exit(2)
     except UsageError as error:
-        _say(f"error: {error.format_message().rstrip('.')}. Try '{error.ctx.command_path} --help'.")
+        command = "sfumato" if error.ctx is None else error.ctx.command_path
+        _say(f"error: {error.format_message().rstrip('.')}. Try '{command} --help'.")
         sys.exit(2)
     if code == INTERRUPTED:
         _say("interrupted: nothing was written")
@@ -288,11 +395,31 @@ def _given(pairs: list[str]) -> dict[str, str]:
     return found
 
 
+def _check_ledger_options(
+    name: str | None, give_back: str | None, shown: str | None, cap: dict[str, float | None], more: str | None
+) -> None:
+    """One thing at a time, with all that it needs."""
+    if sum(value is not None for value in (name, give_back, shown)) > 1:
+        raise ArgumentError("give one of --open, --give-back and --dataset")
+    if name is None and (more is not None or any(value is not None for value in cap.values())):
+        raise ArgumentError("epsilon, delta, adjacency and unit belong to --open NAME")
+    if name is not None and any(value is None for value in cap.values()):
+        raise ArgumentError("--open needs the cap of the data set: --epsilon E --delta D")
+
+
 def _epsilons(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise ArgumentError(f"epsilon must be a number, or several with commas between, not {text!r}") from None
+
+
+def _print_audits(audits: dict[str, str], as_json: bool) -> None:
+    if as_json:
+        _print_json(audits)
+        return
+    for name, about in audits.items():
+        print(f"{name:<20}{about}")
 
 
 def _plan_data(made: Plan) -> dict[str, Any]:
@@ -352,18 +479,79 @@ def _print_release(made: Release) -> None:
     print(f"Guarantee  {promise}")
     if promise.secure:
         print(
-            f"           Whoever reads this file learns almost the same whether or not any one {promise.unit} was in\n"
+            "           Whoever reads this file learns almost the same whether or not "
+            f"any one {one_line(promise.unit)} was in\n"
             "           the table: no conclusion about it gets more than "
             f"exp({promise.epsilon:g}) times likelier,\n"
-            f"           except with probability {promise.delta:.3g}. It covers this release only."
+            f"           except with probability {promise.delta:.3g}. It {_scope(promise)}."
         )
     print("\nWhat was asked of the rows, with noise:")
     for spend in promise.spends:
-        print(f"  {spend.name:<16} mu {spend.mu:.4f}")
+        print(f"  {one_line(spend.name):<16} mu {spend.mu:.4f}")
     if made.schema.label is not None:
-        print(f"\nClasses of {made.schema.label}:")
+        print(f"\nClasses of {one_line(made.schema.label)}:")
         for name, weight in zip(made.layout.class_names(), made.mixture.weights, strict=True):
-            print(f"  {name!s:<16} {weight:6.1%}")
+            print(f"  {one_line(str(name)):<16} {weight:6.1%}")
     print("\nColumns:")
     for name, column in made.schema.columns.items():
-        print(f"  {name:<16} {column.type}")
+        print(f"  {one_line(name):<16} {column.type}")
+
+
+def _scope(promise: Guarantee) -> str:
+    return promise.scope if promise.entry is None else f"is {promise.scope}"
+
+
+def _cap_data(dataset: Dataset) -> dict[str, Any]:
+    return vars(dataset) | {"mu": dataset.mu}
+
+
+def _account_data(account: Account) -> dict[str, Any]:
+    running = account.running()
+    entries = [
+        {**vars(entry), "descriptor": json.loads(entry.descriptor), "total_epsilon": _finite(total)}
+        for entry, total in zip(account.entries, running, strict=True)
+    ]
+    return _cap_data(account.dataset) | {
+        "spent": {"mu": account.mu, "epsilon": _finite(account.epsilon)},
+        "left": {"mu": account.left(), "epsilon": account.left_epsilon},
+        "entries": entries,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if value < float("inf") else None  # JSON has no infinity
+
+
+def _print_accounts(accounts: list[Account]) -> None:
+    for i, account in enumerate(accounts):
+        if i:
+            print()
+        _print_account(account)
+
+
+def _print_account(account: Account) -> None:
+    from sfumato.text import rounded_down, rounded_up
+
+    cap = account.dataset
+    print(f"{cap.name}: {cap}")
+    print(f"  cap    mu {rounded_up(cap.mu, 5):<10} epsilon {cap.epsilon:g} at delta {cap.delta:g}")
+    print(f"  spent  mu {rounded_up(account.mu, 5):<10} epsilon {rounded_up(account.epsilon)}")
+    print(f"  left   mu {rounded_down(account.left(), 5):<10} epsilon {account.left_epsilon:g}")
+    if not account.entries:
+        return
+    print(f"  {'time (UTC)':<20}{'entry':<34}{'mechanism':<11}{'state':<10}{'epsilon':>8}{'delta':>9}{'mu':>10}  total")
+    for entry, total in zip(account.entries, account.running(), strict=True):
+        # Returned entries stay in the table, with nothing charged.
+        charged = rounded_up(entry.charged_mu, 4) if entry.counts else "-"
+        print(
+            f"  {entry.time.removesuffix('+00:00'):<20}{entry.id:<34}{entry.mechanism:<11}{entry.state:<10}"
+            f"{entry.epsilon:>8.3g}{entry.delta:>9.2g}{charged:>10}  {_bar(total / cap.epsilon)} {rounded_up(total)}"
+        )
+
+
+def _bar(share: float, width: int = 10) -> str:
+    """A share of the cap; only nothing at all is drawn empty."""
+    from math import ceil
+
+    full = min(width, ceil(share * width)) if share < float("inf") else width
+    return "#" * full + "." * (width - full)

@@ -22,11 +22,15 @@ class ArgumentError(SfumatoError, ValueError):
 
 
 class BudgetError(SfumatoError):
-    """A query would cost more privacy than is left."""
+    """A query or a release would cost more privacy than is left."""
 
 
 class ReleaseError(SfumatoError):
     """A release file is truncated, foreign, newer than this library, or inconsistent."""
+
+
+class LedgerError(SfumatoError):
+    """A ledger is missing, foreign or damaged, does not know a data set, or cannot count a release in it."""
 
 
 class OutputError(SfumatoError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sfumato.api import fit
 from sfumato.bins import FloatArray
 from sfumato.errors import ArgumentError
+from sfumato.private.ledger import Ledger
 from sfumato.schema import Schema
 
 BINS = 20  # of a histogram that only has to find centre and scale
@@ -29,7 +31,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
     reason bad values raise nothing: NaN and unknown labels do not count, and values outside the bounds are clamped.
     Without `classes` there is one Gaussian, and `y` is not used. `rows` is a public guess at the number of rows.
 
-    Every call of `fit` spends (epsilon, delta) anew; so do clones, refits and cross-validation.
+    Every call of `fit` spends (epsilon, delta) anew; so do clones, refits and cross-validation. With `ledger` and
+    `dataset` each of them is counted there, and refused where the data set's cap would be exceeded.
 
     Attributes after `fit`: `weights_`, `means_`, `covariances_` in data units and in the order of `classes_`,
     `component_class_` (the class of each component), `guarantee_`, and `release_`, which can be saved.
@@ -49,6 +52,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         adjacency: str = "add-remove",
         components_per_class: int = 1,
         rows: int | None = None,
+        ledger: Ledger | str | Path | None = None,
+        dataset: str | None = None,
         insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -58,6 +63,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         self.adjacency = adjacency
         self.components_per_class = components_per_class
         self.rows = rows
+        self.ledger = ledger
+        self.dataset = dataset
         self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any = None) -> PrivateMixture:
@@ -82,6 +89,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
             adjacency=self.adjacency,
             encoding="affine",
             rows=self.rows,
+            ledger=self.ledger,
+            dataset=self.dataset,
             insecure_seed=self.insecure_seed,
         )
         self.classes_ = np.array([0]) if self.classes is None else np.asarray(self.classes)
@@ -147,16 +156,19 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
 
 
 def _frame(X: Any) -> pd.DataFrame:
-    """A table of two dimensions as it is; in lists, every cell for itself, and rows of another width are missing."""
+    """A table of two dimensions as it is; in lists, every cell for itself, and whatever is not a row like the first is
+    a row of missing cells."""
     if isinstance(X, pd.DataFrame):
         return X
     if scipy.sparse.issparse(X):
         raise ArgumentError("X is sparse; give a dense array: X.toarray()")
     if isinstance(X, (list, tuple)):
-        if not X or not all(isinstance(row, (list, tuple, np.ndarray)) for row in X):
+        # A list declares no shape. Its first row speaks for it, so that no other row can make a difference.
+        if not X or not _is_row(X[0]):
             raise ArgumentError("X must have two dimensions: Expected 2D array. Reshape your data")
         width = len(X[0])
-        return pd.DataFrame([list(row) if len(row) == width else [None] * width for row in X], dtype=object)
+        whole = [list(row) if _is_row(row) and len(row) == width else [None] * width for row in X]
+        return pd.DataFrame(whole, dtype=object)
     array = np.asarray(X)
     if array.ndim != 2:
         raise ArgumentError("X must have two dimensions: Expected 2D array. Reshape your data")
@@ -165,6 +177,10 @@ def _frame(X: Any) -> pd.DataFrame:
     if array.shape[1] == 0:
         raise ArgumentError("X has 0 feature(s) (shape=(n, 0)) while a minimum of 1 is required.")
     return pd.DataFrame(array, dtype=None if array.dtype.kind in "biuf" else object)
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, (list, tuple)) or (isinstance(row, np.ndarray) and row.ndim == 1)
 
 
 def _labels(y: Any) -> pd.Series:

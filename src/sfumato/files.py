@@ -35,9 +35,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
 def check_writable(path: str | Path) -> None:
     """Refuse a place that no file can be written to."""
     target = Path(path)
-    if target.is_dir():
+    if os.path.isdir(target):  # unlike Path's own, these say no to a name that no file can have
         raise OutputError(f"cannot write {target}: it is a folder")
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise OutputError(f"cannot write {target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK):
         raise OutputError(f"cannot write {target}: no permission to write into {target.parent}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.schema import ROW, Category, Date, Schema
 from sfumato.tables import open_table
+from sfumato.text import one_line, rounded_up
 
 BATCH_ROWS = 1 << 16
 
@@ -36,7 +36,8 @@ class Guarantee:
     """What a release promises about every unit of the private table.
 
     It covers this release only: another fit on the same table is another release, and their mu add up in
-    squares. A release made with a seed was made with noise that anyone can repeat: it has no epsilon.
+    squares. A ledger adds them up; `entry` is then the id under which it counts this one.
+    A release made with a seed was made with noise that anyone can repeat: it has no epsilon.
     """
 
     epsilon: float | None
@@ -46,30 +47,26 @@ class Guarantee:
     unit: str
     secure: bool
     spends: tuple[Spend, ...]
+    entry: str | None = None
 
     def __str__(self) -> str:
         if not self.secure:
             return "NOT PRIVATE: made with insecure_seed, for tests only"
-        one = "one row" if self.unit == ROW else f"all rows of one {self.unit}"
+        one = "one row" if self.unit == ROW else f"all rows of one {one_line(self.unit)}"
         neighbours = {
             Adjacency.ADD_REMOVE: f"{one} added or removed",
             Adjacency.REPLACE_ONE: f"{one} replaced (how many there are is public)",
             Adjacency.LABEL: f"the label of {one} changed (everything else is public)",
         }
         return (
-            f"({_rounded_up(self.epsilon)}, {_rounded_up(self.delta)})-differentially private, "
-            f"{_rounded_up(self.mu, 5)}-GDP; neighbours: {neighbours[self.adjacency]}"
+            f"({rounded_up(self.epsilon)}, {rounded_up(self.delta)})-differentially private, "
+            f"{rounded_up(self.mu, 5)}-GDP; neighbours: {neighbours[self.adjacency]}; {self.scope}"
         )
 
-
-def _rounded_up(value: float | None, digits: int = 3) -> str:
-    """A promise in few digits, rounded to the side on which it still holds.
-
-    >>> _rounded_up(1.0000049), _rounded_up(1.0), _rounded_up(3.0712e-5)
-    ('1.01', '1', '3.08e-05')
-    """
-    with localcontext(Context(prec=digits, rounding=ROUND_CEILING)):
-        return f"{float(+Decimal(repr(value))):.{digits}g}"
+    @property
+    def scope(self) -> str:
+        """Whether anyone counts what other releases of the same table tell."""
+        return "covers this release only" if self.entry is None else f"counted in a ledger as {self.entry}"
 
 
 @dataclass(frozen=True)
@@ -160,6 +157,8 @@ class Release:
         if seed is not None and (not isinstance(seed, (int, np.integer)) or seed < 0):
             raise ArgumentError(f"the seed of a sample must be a whole number, 0 or more, not {seed!r}")
         rng = np.random.default_rng(seed)
+        if given is not None and not isinstance(given, Mapping):
+            raise ArgumentError("given must be a mapping of columns to values, like {'income': '>50K'}")
         condition = Condition.of(self, given) if given else None
         if where is not None:
             return keep_where(lambda size: self._frame(size, rng, condition), int(n), where)

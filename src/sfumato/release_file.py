@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
@@ -38,6 +39,9 @@ JSON_NAME = "release.json"
 ARRAYS_NAME = "arrays.safetensors"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a release does not tell when it was made
 MOST_JSON_BYTES = 1 << 26
+SMALL_JSON_BYTES = 1 << 20
+MOST_JSON_INFLATION = 100  # what anyone would call their columns and categories does not pack so tightly
+MOST_JSON_LISTS = 1 << 20  # brackets and braces: memory for each is many times its length
 HEADER_BYTES = 1 << 20
 MOST_INFLATION = 1000  # deflate packs no tighter, so a file has no room for more bins than this allows
 LARGEST_ENTRY = 1e6  # far above any latent mean or covariance, far below what overflows
@@ -62,7 +66,8 @@ class _Guarantee(BaseModel):
     adjacency: Adjacency
     unit: str
     secure: bool
-    spends: tuple[_Spend, ...]
+    spends: Annotated[tuple[_Spend, ...], FailFast()]
+    entry: str | None = Field(default=None, pattern="^[0-9a-f]{32}$")
 
 
 class _Document(BaseModel):
@@ -89,13 +94,13 @@ def write(release: Release, path: str | Path) -> None:
     }
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_entry(JSON_NAME), json.dumps(document, indent=1, ensure_ascii=False))
-        archive.writestr(_entry(ARRAYS_NAME), save_arrays(arrays(release)))
+        archive.writestr(_entry(ARRAYS_NAME), save_arrays(released_arrays(release)))
 
 
 def read(path: str | Path) -> Release:
     """Read a release file, trusting nothing in it."""
-    if not Path(path).is_file():
-        raise ReleaseError(f"{path} is a folder" if Path(path).is_dir() else f"{path} does not exist")
+    if not os.path.isfile(path):  # unlike Path's own, it says no to a name that no file can have
+        raise ReleaseError(f"{path} is a folder" if os.path.isdir(path) else f"{path} does not exist")
     try:
         with zipfile.ZipFile(path) as archive:
             document = _document(archive, path)
@@ -111,7 +116,8 @@ def read(path: str | Path) -> Release:
 
 def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
     """A guarantee as plain JSON data."""
-    return {
+    counted = {} if guarantee.entry is None else {"entry": guarantee.entry}
+    return counted | {
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
         "mu": guarantee.mu,
@@ -129,9 +135,10 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-def _arrays(release: Release) -> dict[str, FloatArray]:
+def released_arrays(release: Release) -> dict[str, FloatArray]:
+    """Every array of a release, by its name in the file."""
     mixture = release.mixture
-    arrays = {"weights": mixture.weights, "means": mixture.means, "covariances": mixture.covariances}
+    found = {"weights": mixture.weights, "means": mixture.means, "covariances": mixture.covariances}
     if isinstance(release.encoder, Scores):
         for c, column in enumerate(release.encoder.columns):
             found[f"order.{c}"] = column.order.astype(np.int64)
@@ -153,7 +160,11 @@ def _document(archive: zipfile.ZipFile, path: str | Path) -> tuple[_Document, Sc
     if sorted(archive.namelist()) != [ARRAYS_NAME, JSON_NAME]:
         raise ReleaseError(f"{path} is not a release file: it should hold {JSON_NAME} and {ARRAYS_NAME}")
     try:
-        data = json.loads(_bounded(archive, JSON_NAME, MOST_JSON_BYTES, path))
+        most = min(MOST_JSON_BYTES, SMALL_JSON_BYTES + MOST_JSON_INFLATION * Path(path).stat().st_size)
+        text = _bounded(archive, JSON_NAME, most, path)
+        if text.count(b"[") + text.count(b"{") > MOST_JSON_LISTS:
+            raise ReleaseError(f"{path}: {JSON_NAME} is larger than a release of its schema can be")
+        data = json.loads(text)
     except RecursionError as error:
         raise ReleaseError(f"{path}: {JSON_NAME} is nested too deeply") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -224,7 +235,8 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     if document.encoding == "affine":  # in data units: check them in units of each column's range
         bounds = np.array([bins.bounds for bins in layout.bins if isinstance(bins, OrderedBins)])
         span = bounds[:, 1] - bounds[:, 0]
-        means, covariances = (means - bounds[:, 0]) / span, covariances / np.outer(span, span)
+        with np.errstate(over="ignore", under="ignore"):
+            means, covariances = (means - bounds[:, 0]) / span, covariances / np.outer(span, span)
     for name, array in (arrays | {"means": means, "covariances": covariances}).items():
         insist((np.abs(array) <= LARGEST_ENTRY).all(), f"array {name} has a value that is no number, or too large")
     insist((weights > 0).all() and abs(weights.sum() - 1) < 1e-6, "weights are not probabilities")
@@ -253,6 +265,7 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         given.unit,
         given.secure,
         tuple(Spend(**spend.model_dump()) for spend in given.spends),
+        given.entry,
     )
     mixture = GaussianMixture(weights, arrays["means"], arrays["covariances"])
     encoder = Scores(tuple(columns)) if document.encoding == "scores" else Affine()
@@ -265,6 +278,7 @@ def _check_guarantee(given: _Guarantee, schema: Schema, insist: Callable[[Any, s
     insist(given.unit == (ROW if schema.unit is None else schema.unit.column), "its unit is not that of its schema")
     is_label = given.adjacency is Adjacency.LABEL
     insist(schema.label is not None or not is_label, "label adjacency without a label")
+    insist(given.entry is None or given.secure, "a release without a guarantee that a ledger counts")
     insist(given.spends, "the guarantee has no spends")
     least = 1.0 if given.adjacency is Adjacency.ADD_REMOVE else math.sqrt(2.0)
     least *= 1 if schema.unit is None else schema.unit.rows
@@ -272,7 +286,7 @@ def _check_guarantee(given: _Guarantee, schema: Schema, insist: Callable[[Any, s
         insist(spend.sensitivity >= least, "a spend's sensitivity is less than one unit can move a query")
         insist(spend.sensitivity / spend.sigma <= spend.mu * ROUNDING, "a spend's mu is less than its noise makes it")
     if given.epsilon is not None and given.delta is not None and given.mu is not None:
-        spent = math.fsum(spend.mu**2 for spend in given.spends)
-        insist(spent <= given.mu**2 * ROUNDING, "the guarantee's spends add up to more than its mu")
+        spent = math.hypot(*(spend.mu for spend in given.spends))
+        insist(spent <= given.mu * ROUNDING, "the guarantee's spends add up to more than its mu")
         covered = delta_of(given.epsilon, given.mu) <= given.delta
         insist(covered, "the guarantee's mu is more than its epsilon and delta")

@@ -29,7 +29,7 @@ def write_rows(
     with replacing(path) as temporary:
         stream = iter(batches)
         first = next(stream)
-        with writers[suffix](str(temporary), first.schema) as writer:
+        with temporary.open("wb") as file, writers[suffix](file, first.schema) as writer:
             for batch in chain([first], stream):
                 writer.write_batch(batch)
                 advance(batch.num_rows)

@@ -29,7 +29,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError, model_validator
 
 from sfumato.errors import SchemaError
 from sfumato.files import replacing
@@ -42,6 +42,9 @@ DEFAULT_BINS = 256
 MAX_BINS = 1 << 16
 MAX_UNIT_ROWS = 1 << 20
 ROW = "row"  # the unit of privacy where the schema names none
+MOST_YAML = 1 << 22  # letters: PyYAML reads them slowly
+MOST_ITEMS = 1 << 20  # of a YAML document, each alias counted as what it stands for
+MERGE_TAG = "tag:yaml.org,2002:merge"
 
 CategoryValue: TypeAlias = str | int | float
 
@@ -71,7 +74,7 @@ class Number(_Column):
     step: Real | None = Field(default=None, gt=0)
     bins: Whole | None = Field(default=None, ge=1, le=MAX_BINS)
     scale: Literal["linear", "log"] = "linear"
-    atoms: tuple[Real, ...] = ()
+    atoms: Annotated[tuple[Real, ...], FailFast()] = Field(default=(), max_length=MAX_BINS)
 
     @model_validator(mode="after")
     def _check(self) -> Number:
@@ -126,7 +129,7 @@ class Category(_Column):
     """One of a public list of values, compared as text (1.0 as 1)."""
 
     type: Literal["category"] = "category"
-    values: tuple[CategoryValue, ...] = Field(min_length=1, max_length=MAX_BINS)
+    values: Annotated[tuple[CategoryValue, ...], FailFast()] = Field(min_length=1, max_length=MAX_BINS)
 
     @model_validator(mode="before")
     @classmethod
@@ -180,7 +183,7 @@ class Schema(BaseModel):
     label: str | None = None
     unit: Unit | None = None
     columns: dict[str, Column] = Field(min_length=1)
-    unconfirmed: tuple[str, ...] = ()
+    unconfirmed: Annotated[tuple[str, ...], FailFast()] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Schema:
@@ -219,6 +222,8 @@ class Schema(BaseModel):
             raise SchemaError(f"cannot read the schema {path}: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise SchemaError(f"cannot read the schema {path}: it is not UTF-8 text") from error
+        except ValueError as error:
+            raise SchemaError(f"cannot read the schema {str(path)!r}: no file has such a name") from error
         try:
             return cls.parse(text)
         except SchemaError as error:
@@ -229,7 +234,7 @@ class Schema(BaseModel):
         """Read a schema from YAML or JSON text."""
         try:
             data = _read(text)
-        except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise SchemaError(f"not valid YAML or JSON: {one_line(str(error)) or type(error).__name__}") from error
         return cls.of(data)
 
@@ -301,7 +306,7 @@ class Schema(BaseModel):
         """Refuse a draft: what it took from private rows must first be declared public."""
         if self.unconfirmed:
             raise SchemaError(
-                f"the schema is a draft: check {self.unconfirmed[0]}"
+                f"the schema is a draft: check {one_line(self.unconfirmed[0])}"
                 + (f" and {len(self.unconfirmed) - 1} more" if len(self.unconfirmed) > 1 else "")
                 + " against public knowledge, then empty `unconfirmed`"
             )
@@ -312,14 +317,33 @@ def _read(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError:
-        return yaml.load(text, Loader=_UniqueKeys)
+        if len(text) > MOST_YAML:
+            raise yaml.YAMLError(f"more than {MOST_YAML} letters; write so large a schema as JSON") from None
+        return _counted(yaml.load(text, Loader=_UniqueKeys))
+
+
+def _counted(data: Any) -> Any:
+    """The data itself, unless aliases make more of it than anyone can write down."""
+    waiting, count = [data], 0
+    while waiting:
+        item = waiting.pop()
+        inner = [*item.keys(), *item.values()] if isinstance(item, dict) else item
+        if isinstance(inner, (list, tuple, set)):
+            count += len(inner)
+            waiting += inner
+        if count > MOST_ITEMS:
+            raise yaml.YAMLError("aliases make it too large; write out what they stand for")
+    return data
 
 
 def _unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    keys = [str(key) for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if isinstance(key, (list, dict, set, tuple)):  # by aliases a short text can make one without end
+            raise yaml.YAMLError("a key must be a name, not a list or a mapping")
+        if str(key) in seen:
             raise yaml.YAMLError(f"{key!r} is given twice")
+        seen.add(str(key))
     return dict(pairs)
 
 
@@ -328,7 +352,10 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def _unique_mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
-    loader.flatten_mapping(node)
+    if any(key.tag == MERGE_TAG for key, _ in node.value):  # merges of merges grow without end
+        raise yaml.YAMLError(
+            "the merge key << is not read; repeat what it stands for, or use an alias for a whole column"
+        )
     return _unique(loader.construct_pairs(node, deep=True))
 
 
@@ -378,7 +405,7 @@ def _first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_context=False)[0]
     # After columns.NAME pydantic names the kind of column that it tried, which the reader knows.
     place = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 2 and problem["loc"][0] == "columns")]
-    where = ".".join(place)
+    where = one_line(".".join(place))
     what = one_line(problem["msg"].removeprefix("Value error, "))
     if problem["type"] == "extra_forbidden":
         what = "is not something a schema can say here"

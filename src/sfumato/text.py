@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 WHITESPACE = " \t\n\r\v\f"
+LONGEST_LINE = 500  # letters of foreign text in a message
 
 _INTEGRAL = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0*")
 _SPELLINGS = {"-0": "0", "True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
@@ -24,9 +26,34 @@ def canonical(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text without line breaks, for an error that has to fit on one line.
+    """Foreign text for a message: on one line, cut short, and with nothing in it that a terminal obeys.
 
-    >>> one_line("not\\n  valid ")
-    'not valid'
+    >>> one_line("not\\n  valid "), one_line("\\x1b[31mred")
+    ('not valid', '\\\\x1b[31mred')
     """
-    return " ".join(text.split())
+    line = " ".join(text[: 2 * LONGEST_LINE].split())
+    if not line.isprintable():
+        line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
+
+
+def rounded_up(value: float | None, digits: int = 3) -> str:
+    """A cost or a promise in few digits, rounded to the side on which it still holds.
+
+    >>> rounded_up(1.0000049), rounded_up(1.0), rounded_up(3.0712e-5)
+    ('1.01', '1', '3.08e-05')
+    """
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def rounded_down(value: float | None, digits: int = 3) -> str:
+    """What is left, in few digits.
+
+    >>> rounded_down(0.99999), rounded_down(1.0), rounded_down(0.0)
+    ('0.999', '1', '0')
+    """
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def _rounded(value: float | None, digits: int, rounding: str) -> str:
+    return f"{float(Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(value)))):.{digits}g}"

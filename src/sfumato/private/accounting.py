@@ -12,13 +12,13 @@ erfc, erfcx and exp having a relative error below 2^-48; the tests compare them 
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from numbers import Real
 
-from scipy.special import erfc, erfcx
+from scipy.special import erfc, erfcx, ndtri
 
 from sfumato.errors import ArgumentError, BudgetError
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
@@ -31,6 +31,9 @@ LARGEST_MU = 1e50
 
 # The relative error of erfc, erfcx and exp: 2^-50 was seen.
 _FUNCTION_ERROR = 2.0**-48
+
+# The square root of a sum of squares is taken to at least this many binary digits.
+_ROOT_BITS = 128
 
 # The relative error of -a / sqrt 2 and -b / sqrt 2 below: four roundings.
 _ARGUMENT_ERROR = 4 * sys.float_info.epsilon
@@ -58,37 +61,92 @@ def delta_of(epsilon: float, mu: float) -> float:
     return _delta(epsilon, mu)
 
 
-def mu_of(epsilon: float, delta: float) -> float:
-    """The largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down.
+def mu_of(epsilon: float, delta: float, distance: float = 0.0) -> float:
+    """The largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down; 0 where there is none.
 
-    >>> f"{mu_of(1.0, 1e-5):.5f} {mu_of(1.0, 1e-6):.5f}"
-    '0.26805 0.23670'
+    `distance` is how far, in total variation, the law that is really drawn from may be from the one that is mu-GDP. If
+    the ideal release is (epsilon, delta')-DP, the real one is (epsilon, delta' + (1 + e^epsilon) distance)-DP.
+
+    >>> f"{mu_of(1.0, 1e-5):.5f} {mu_of(1.0, 1e-6):.5f} {mu_of(1.0, 1e-5, 1e-6):.5f}"
+    '0.26805 0.23670 0.26082'
     """
     _check_epsilon(epsilon)
     _check_delta(delta)
-    return _turning_point(lambda mu: _delta(epsilon, mu) <= delta)[0]
+    _check_distance(distance)
+    left = _delta_left(epsilon, delta, distance)
+    return 0.0 if left <= 0.0 else _turning_point(lambda mu: _delta(epsilon, mu) <= left)[0]
 
 
-def epsilon_of(mu: float, delta: float) -> float:
-    """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded up.
+def epsilon_of(mu: float, delta: float, distance: float = 0.0) -> float:
+    """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded up; infinite where there is none.
 
-    >>> f"{epsilon_of(0.26805, 1e-5):.4f}"
-    '1.0000'
+    `distance` is as in `mu_of`. With one, a larger epsilon is not always easier to keep, because (1 + e^epsilon)
+    distance grows with it: the search ends where the sum of both parts of delta is least.
+
+    >>> f"{epsilon_of(0.26805, 1e-5):.4f} {epsilon_of(0.26805, 1e-5, 1e-6):.4f} {epsilon_of(0.26805, 1e-5, 1e-5)}"
+    '1.0000 1.0313 inf'
     """
     _check_mu(mu)
     _check_delta(delta)
-    if _delta(0.0, mu) <= delta:
+    _check_distance(distance)
+
+    def exceeds(epsilon: float) -> bool:
+        left = _delta_left(epsilon, delta, distance)
+        return left <= 0.0 or _delta(epsilon, mu) > left
+
+    if not exceeds(0.0):
         return 0.0
-    return _turning_point(lambda epsilon: _delta(epsilon, mu) > delta)[1]
+    if distance == 0.0:
+        return _turning_point(exceeds)[1]
+    # d/d epsilon of the sum is e^epsilon (distance - Phi(-epsilon / mu - mu / 2)): it falls, then it rises.
+    least = mu * (-float(ndtri(distance)) - mu / 2)
+    if not 0.0 < least < math.inf or exceeds(least):
+        return math.inf
+    return _bisect(exceeds, 0.0, least)[1]
+
+
+def add_up(mus: Iterable[float]) -> float:
+    """The mu of several releases together, which may depend on each other: the root of the sum of squares, rounded up.
+
+    The sum is exact, so that neither many small releases nor their order can make the total too small.
+
+    >>> add_up([]), add_up([0.3]), add_up([3.0, 4.0])
+    (0.0, 0.3, 5.0)
+    """
+    square = sum((Fraction(mu) ** 2 for mu in mus), Fraction(0))
+    root = _root(square)[1]
+    return _rounded(float(root), lambda value: value >= root, math.inf)
+
+
+def sum_up(values: Iterable[float]) -> float:
+    """The exact sum, rounded up.
+
+    >>> sum_up([0.1] * 10) > 1.0
+    True
+    """
+    exact = sum(map(Fraction, values), Fraction(0))
+    return _rounded(float(exact), lambda value: value >= exact, math.inf)
+
+
+def room_for(total: float, mus: Iterable[float]) -> float:
+    """The largest mu that can still be added to `mus` so that all together are at most `total`, rounded down.
+
+    >>> room_for(5.0, [3.0]), room_for(5.0, [3.0, 4.0]), room_for(5.0, [6.0])
+    (4.0, 0.0, 0.0)
+    """
+    square = Fraction(total) ** 2 - sum((Fraction(mu) ** 2 for mu in mus), Fraction(0))
+    if square <= 0:
+        return 0.0
+    root = _root(square)[0]
+    return _rounded(float(root), lambda value: value <= root, 0.0)
 
 
 def calibrate(epsilon: float, delta: float, coordinates: int = MOST_COORDINATES) -> float:
     """The mu that a release may spend to be (epsilon, delta)-DP with the sampler that really draws its noise.
 
-    The sampler's law is within tau = coordinates * DISTANCE_PER_COORDINATE of the ideal Gaussian in total
-    variation, for all rounds together. If the ideal release is (epsilon, delta')-DP, the real one is
-    (epsilon, delta' + (1 + e^epsilon) tau)-DP. How many coordinates a release will have is not known before
-    its rounds are planned, so the default is a cap; its slack is below 1e-200 for any epsilon up to 100.
+    The sampler's law is within coordinates * DISTANCE_PER_COORDINATE of the ideal Gaussian in total variation, for all
+    rounds together (see `mu_of`). How many coordinates a release will have is not known before its rounds are planned,
+    so the default is a cap; its slack is below 1e-200 for any epsilon up to 100.
 
     >>> calibrate(1.0, 1e-5) == mu_of(1.0, math.nextafter(1e-5, 0.0))
     True
@@ -97,15 +155,13 @@ def calibrate(epsilon: float, delta: float, coordinates: int = MOST_COORDINATES)
     _check_delta(delta)
     if not 1 <= coordinates <= MOST_COORDINATES:
         raise ArgumentError(f"coordinates must be between 1 and 2^40, not {coordinates}")
-    log_tau = math.log(coordinates) + math.log(DISTANCE_PER_COORDINATE)
-    log_slack = epsilon + math.log1p(math.exp(-epsilon)) + log_tau
-    if log_slack > math.log(delta) - 1.0:
+    mu = mu_of(epsilon, delta, coordinates * DISTANCE_PER_COORDINATE)
+    if mu == 0.0:
         raise ArgumentError(
             f"epsilon = {epsilon:g} with delta = {delta:g} is finer than the noise is drawn;"
             f" lower epsilon or raise delta"
         )
-    slack = math.exp(log_slack) * (1.0 + 1e-9)  # far above the rounding of the logarithms
-    return mu_of(epsilon, math.nextafter(delta - slack, 0.0))
+    return mu
 
 
 @dataclass(frozen=True)
@@ -221,6 +277,25 @@ def _delta(epsilon: float, mu: float) -> float:
     return min(1.0, twice / 2 + sys.float_info.min)
 
 
+def _delta_left(epsilon: float, delta: float, distance: float) -> float:
+    """delta less (1 + e^epsilon) distance, rounded down; 0 or less where nothing is left of it."""
+    if distance == 0.0:
+        return delta
+    log_slack = epsilon + math.log1p(math.exp(-epsilon)) + math.log(distance)
+    if log_slack >= math.log(delta):
+        return 0.0
+    slack = math.exp(log_slack) * (1.0 + 1e-9)  # far above the rounding of the logarithms
+    return math.nextafter(delta - slack, 0.0)
+
+
+def _root(square: Fraction) -> tuple[Fraction, Fraction]:
+    """Two fractions that the square root lies between, the same one twice where it is exact."""
+    # A square of floats has a power of two below the line: over step^2 it is whole, with 2 _ROOT_BITS digits or more.
+    step = Fraction(1, 1 << ((square.denominator.bit_length() + 1) // 2 + _ROOT_BITS))
+    below = math.isqrt(int(square / step**2)) * step
+    return below, below if below**2 == square else below + step
+
+
 def _turning_point(holds: Callable[[float], bool]) -> tuple[float, float]:
     """Two neighbouring floats, at the first of which the condition holds and at the second not."""
     low = high = 1.0
@@ -228,6 +303,11 @@ def _turning_point(holds: Callable[[float], bool]) -> tuple[float, float]:
         low /= 2
     while holds(high):
         high *= 2
+    return _bisect(holds, low, high)
+
+
+def _bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """The same between two floats, at the first of which it holds and at the second not."""
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low, high
@@ -246,6 +326,11 @@ def _check_delta(delta: float) -> None:
 def _check_mu(mu: float) -> None:
     if not 0 <= mu <= LARGEST_MU:
         raise ArgumentError(f"mu must lie between 0 and {LARGEST_MU:g}, not {mu}")
+
+
+def _check_distance(distance: float) -> None:
+    if not _is_number(distance) or not 0 <= distance < 1:
+        raise ArgumentError(f"distance must be at least 0 and below 1, not {distance!r}")
 
 
 def _is_number(value: object) -> bool:

@@ -34,6 +34,7 @@ class Curator:
         bits: Bits,
         announce: Callable[[Spend], None] = lambda spend: None,
         unit_rows: int | None = None,
+        before_noise: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
         self._budget = budget
@@ -41,6 +42,7 @@ class Curator:
         self._bits = bits
         self._announce = announce
         self._unit_rows = unit_rows
+        self._before_noise = before_noise
 
     @property
     def remaining(self) -> float:
@@ -53,4 +55,6 @@ class Curator:
         spend = self._budget.charge(name, sensitivity, mu_squared)
         self._announce(spend)
         sd = spend.sigma / query.weights
-        return Answer(noisy(self._engine.total(query), sd, self._bits), sd)
+        total = self._engine.total(query)
+        self._before_noise()  # a table that cannot be read costs nothing; from here on the ledger does not go back
+        return Answer(noisy(total, sd, self._bits), sd)

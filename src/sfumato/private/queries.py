@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -204,13 +204,74 @@ class AffineImage:
 
 
 @dataclass(frozen=True)
+class Shifted:
+    """Another image seen from a point of its own for each cell: `image` of the cell's class, minus `centres[g]`."""
+
+    image: Image
+    classes: tuple[int, ...]  # of each cell
+    centres: IntArray  # (cells, dim)
+
+    @property
+    def dim(self) -> int:
+        return self.image.dim
+
+    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
+        z = self.image.rows(batch, mine, self.classes[k]) - self.centres[k][:, None]
+        return np.asarray(np.clip(z, -LATENT_LIMIT, LATENT_LIMIT))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Each class's latent space cut into cells: a row is in the cell of its class whose centre is nearest.
+
+    |z - c|^2 is smallest where |c|^2 - 2 c.z is: sums of whole numbers below 2^33, exact in whatever order they are
+    added. Of centres equally near, the first. So a row's cell is a function of that row alone.
+    """
+
+    image: Image
+    centres: tuple[IntArray, ...]  # for each class (cells, dim), on the latent grid
+
+    def __post_init__(self) -> None:
+        if any(len(c) == 0 or abs(c).max() > LATENT_LIMIT for c in self.centres):
+            raise ValueError("every class has at least one cell, with a centre below 16")
+
+    @classmethod
+    def of(cls, image: Image, centres: Sequence[FloatArray]) -> Cells:
+        """Quantise centres given as real numbers."""
+        return cls(image, tuple(_quantise(c, LATENT_BITS, LATENT_LIMIT) for c in centres))
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """The class of each cell."""
+        return tuple(k for k, c in enumerate(self.centres) for _ in c)
+
+    def around(self) -> Shifted:
+        """The image seen from each cell's centre."""
+        return Shifted(self.image, self.classes, np.concatenate(self.centres))
+
+    def find(self, batch: Batch) -> IntArray:
+        """The cell of every row, counted through all classes."""
+        found = np.empty(len(batch), dtype=np.int64)
+        first = 0
+        for k, centres in enumerate(self.centres):
+            mine = batch.labels == k
+            c = centres.astype(np.float64)
+            far = (c * c).sum(axis=1)[:, None] - 2.0 * (c @ self.image.rows(batch, mine, k))
+            found[mine] = first + np.argmin(far, axis=0)
+            first += len(centres)
+        return found
+
+
+@dataclass(frozen=True)
 class Latent:
-    """The latent space in which moments are taken: an image, a matrix per class (or none), and the squared radii to
-    which rows are clipped. Matrices have MAP_BITS fractional bits, squared radii twice LATENT_BITS."""
+    """The latent space in which moments are taken: an image, a matrix per group (or none), and the squared radii to
+    which rows are clipped. Groups are the classes, or cells of them. Matrices have MAP_BITS fractional bits, squared
+    radii twice LATENT_BITS."""
 
     image: Image
     radii: tuple[int, ...]
     maps: tuple[IntArray, ...] | None = None
+    cells: Cells | None = None
 
     def __post_init__(self) -> None:
         if min(self.radii) < 1:
@@ -219,20 +280,31 @@ class Latent:
             raise ValueError("matrices must have entries below 16")
 
     @classmethod
-    def of(cls, image: Image, radii: Sequence[float], maps: Sequence[FloatArray] | None = None) -> Latent:
+    def of(
+        cls,
+        image: Image,
+        radii: Sequence[float],
+        maps: Sequence[FloatArray] | None = None,
+        cells: Cells | None = None,
+    ) -> Latent:
         """Quantise radii and matrices given as real numbers."""
         return cls(
             image,
             tuple(max(1, math.floor(r * r * 4.0**LATENT_BITS)) for r in radii),
             None if maps is None else tuple(_quantise(m, MAP_BITS, MAP_LIMIT) for m in maps),
+            cells,
         )
 
     @property
     def dim(self) -> int:
         return self.image.dim
 
+    def grouped(self, batch: Batch) -> Batch:
+        """The batch with each row's group in the place of its class."""
+        return batch if self.cells is None else replace(batch, labels=self.cells.find(batch))
+
     def rows(self, batch: Batch, k: int) -> FloatArray:
-        """The latent rows of class k, one a column, clipped: whole numbers held as float64.
+        """The latent rows of group k, one a column, clipped: whole numbers held as float64.
 
         Every product below is a sum of at most 2^20 products of whole numbers below 2^16, hence exact in
         whatever order it is evaluated; sqrt, divide and multiply are correctly rounded elementwise. So a
@@ -247,17 +319,17 @@ class Latent:
 
 @dataclass(frozen=True)
 class Moments:
-    """Count, sum and second moment of the latent rows of each class, jointly.
+    """Count, sum and second moment of the latent rows of each group (a class, or a cell of one), jointly.
 
-    `shares` divides the squared sensitivity between the three and adds up to one. For class k with radius
+    `shares` divides the squared sensitivity between the three and adds up to one. For a group with radius
     r the weights are a = sqrt(shares[0]), b = sqrt(shares[1]) / r and c = sqrt(shares[2]) / r^2; of the
     symmetric second moment only the upper triangle is asked, off the diagonal with weight sqrt(2) c, so
     that the weighted norm of z z^T is c |z|^2.
 
     Sensitivity. Rows have |z| <= r, so one row's contribution (a, b z, c z z^T) has squared norm at most
-    a^2 + b^2 r^2 + c^2 r^4 = 1 (add-remove). A row writes to its own class's block alone: a changed label,
-    or a replacement of another class, changes two blocks by at most 1 each, sqrt(2). A replacement z -> y
-    inside a class leaves the count; with t = z.y the change is
+    a^2 + b^2 r^2 + c^2 r^4 = 1 (add-remove). A row writes to its own group's block alone: a changed label,
+    or a replacement of another group, changes two blocks by at most 1 each, sqrt(2). A replacement z -> y
+    inside a group leaves the count; with t = z.y the change is
         b^2 (|z|^2 + |y|^2 - 2 t) + c^2 (|z|^4 + |y|^4 - 2 t^2),
     which for fixed t grows with |z| and |y|; at |z| = |y| = r and t = -x r^2 it is
         2 shares[1] (1 + x) + 2 shares[2] (1 - x^2),
@@ -303,8 +375,9 @@ class Moments:
         if len(batch) > BATCH_CAP:
             raise ValueError(f"a batch holds at most {BATCH_CAP} rows")
         blocks = []
+        grouped = self.latent.grouped(batch)
         for k in range(len(self.latent.radii)):
-            z = self.latent.rows(batch, k)
+            z = self.latent.rows(grouped, k)
             # Exact: whole numbers below 2^32, fewer than 2^21 of them. int64 from here on.
             second = (z @ z.T)[self._upper]
             blocks.append(np.concatenate([[float(z.shape[1])], z.sum(axis=1), second]))
@@ -329,6 +402,54 @@ class Moments:
         second[:, rows, columns] = second[:, columns, rows] = blocks[:, 1 + d :]
         unit = 2.0**-LATENT_BITS
         return blocks[:, 0], blocks[:, 1 : 1 + d] * unit, second * unit**2
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Count and sum of the latent rows of each group (a class, or a cell of one), jointly.
+
+    Sensitivity. With weights a = sqrt(shares[0]) and b = sqrt(shares[1]) / r a row's contribution (a, b z) has
+    squared norm at most a^2 + b^2 r^2 = 1 (add-remove). A changed label, or a replacement by a row of another
+    group, changes two blocks by at most 1 each, sqrt(2). A replacement inside a group leaves the count and moves the
+    sum by at most 2 r: 2 sqrt(shares[1]).
+    """
+
+    latent: Latent
+    shares: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        if not (min(self.shares) > 0 and sum(self.shares) <= SLACK):
+            raise ValueError("shares must be positive and add up to one")
+
+    @property
+    def size(self) -> int:
+        return len(self.latent.radii) * (1 + self.latent.dim)
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        count, mean = (math.sqrt(share) for share in self.shares)
+        blocks = [np.append(count, np.full(self.latent.dim, mean / math.sqrt(r))) for r in self.latent.radii]
+        return np.concatenate(blocks)
+
+    def total(self, batch: Batch) -> IntArray:
+        if len(batch) > BATCH_CAP:
+            raise ValueError(f"a batch holds at most {BATCH_CAP} rows")
+        grouped = self.latent.grouped(batch)
+        groups = (self.latent.rows(grouped, k) for k in range(len(self.latent.radii)))
+        blocks = [np.append(float(z.shape[1]), z.sum(axis=1)) for z in groups]
+        return np.concatenate(blocks).astype(np.int64)
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        if adjacency is Adjacency.ADD_REMOVE:
+            return SLACK
+        if adjacency is Adjacency.LABEL:
+            return SLACK * math.sqrt(2.0)
+        return SLACK * math.sqrt(max(2.0, 4.0 * self.shares[1]))
+
+    def unpack(self, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Counts (groups) and sums (groups, d), in latent units."""
+        blocks = flat.reshape(len(self.latent.radii), -1)
+        return blocks[:, 0], blocks[:, 1:] * 2.0**-LATENT_BITS
 
 
 def _quantise(values: FloatArray, bits: int, limit: int) -> IntArray:

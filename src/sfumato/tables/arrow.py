@@ -12,6 +12,12 @@ from sfumato.errors import TableError
 from sfumato.tables.table import BATCH_ROWS, UNKNOWN, Blocks, Table, reading, running
 
 SUFFIXES = (".arrow", ".feather")
+AS_BYTES = {  # types whose cells are found by offsets, and the same without a claim to be UTF-8
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+    **{kind: kind for kind in (pa.binary(), pa.large_binary(), pa.binary_view())},
+}
 FILE_MAGIC = b"ARROW1"  # of the file format; the stream format has none
 
 
@@ -119,8 +125,32 @@ class IpcTable(Table):
     def _blocks(self, places: list[int]) -> Blocks:
         with self._open() as reader:
             for fraction, block in _ipc_blocks(reader):
-                block.validate()
-                yield fraction, block.select(places)
+                chosen = block.select(places)
+                for column in chosen.columns:
+                    check_sound(column)
+                yield fraction, chosen
+
+
+def check_sound(cells: pa.Array) -> None:
+    """Raise unless every offset and index of an array from a file points into that array.
+
+    Arrow reads them unchecked. Its own full validation also looks at the cells (whether texts are UTF-8, decimals in
+    their precision), and what a cell holds must not raise.
+    """
+    cells.validate()
+    kind = cells.type
+    if isinstance(kind, pa.BaseExtensionType):
+        check_sound(cells.storage)
+    elif pa.types.is_dictionary(kind):
+        check_sound(cells.dictionary)
+        low, high = pc.min_max(cells.indices).as_py().values()
+        if low is not None and not 0 <= low <= high < len(cells.dictionary):
+            raise pa.ArrowInvalid("an index points outside its dictionary")
+    elif pa.types.is_run_end_encoded(kind):
+        cells.validate(full=True)
+        check_sound(cells.values)
+    elif kind in AS_BYTES:
+        cells.view(AS_BYTES[kind]).validate(full=True)
 
 
 def _ipc_blocks(reader: pa.RecordBatchFileReader | pa.RecordBatchStreamReader) -> Blocks:

@@ -35,6 +35,7 @@ from sfumato.text import WHITESPACE
 DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 BLOCK_BYTES = 2**22
+LONGEST_LINE = 2**24  # bytes: a longer line is a bad one, and never held in memory
 
 # Every ASCII character, and what escapes or shifts in the encodings that have such things.
 ASCII_PROBE = bytes(range(128)) + rb"\u000a \n ~{ ~} +AAo- .xn--tda." + b"\x1b$B!! \x0e!!\x0f ~\n"
@@ -111,7 +112,9 @@ class CsvTable(Table):
         self._dialect = dialect
         self._compression = compression
         with self._open() as (_, lines):
-            header = lines.readline()
+            header = lines.readline(LONGEST_LINE)
+        if len(header) == LONGEST_LINE:
+            raise TableError(f"the header of {path} is not a line of delimited names; lines end in \\n or \\r\\n")
         super().__init__(str(path), _header_names(header, dialect, path))
 
     @contextmanager
@@ -136,10 +139,27 @@ class CsvTable(Table):
             size = os.fstat(file.fileno()).st_size
             lines.readline()
             while block := lines.read(BLOCK_BYTES):
-                block += lines.readline()
-                fields, starts = _fields(_lines(block, self._dialect), self._dialect, len(self.names))
+                block, is_cut = _whole_lines(block, lines)
+                found = _lines(block, self._dialect)
+                if is_cut:
+                    found = pa.concat_arrays([found, pa.nulls(1, TEXT)])
+                fields, starts = _fields(found, self._dialect, len(self.names))
                 columns = [fields.take(pc.add(starts, place)) for place in places]
                 yield min(1.0, file.tell() / size), pa.RecordBatch.from_arrays(columns, names)
+
+
+def _whole_lines(block: bytes, lines: BinaryIO) -> tuple[bytes, bool]:
+    """A block up to the end of its last line; without that line, and True, where it is longer than a line may be.
+
+    Whether a line is too long depends on its own bytes alone: one that is begins in this block and ends beyond it.
+    """
+    start = block.rfind(b"\n") + 1
+    rest = lines.readline(LONGEST_LINE + 1)
+    if len(block) - start + len(rest) <= LONGEST_LINE:
+        return block + rest, False
+    while rest and not rest.endswith(b"\n"):
+        rest = lines.readline(LONGEST_LINE)
+    return block[:start], True
 
 
 def _known_encoding(name: str) -> str:

@@ -1,5 +1,6 @@
 """One way in for every kind of table."""
 
+import os
 import sys
 from os import PathLike
 from pathlib import Path
@@ -50,7 +51,7 @@ def _open_path(path: Path, options: dict[str, str]) -> Table:
     compression = COMPRESSIONS.get(suffix) if inner in DELIMITERS else None
     if compression is not None:
         suffix = inner
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike Path's own, it says no to a name that no file can have
         _allow(options)
         return ParquetFolder(path)
     if suffix in DELIMITERS:

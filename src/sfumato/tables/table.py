@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from sfumato.errors import TableError
 from sfumato.tables.cells import check_type
+from sfumato.text import one_line
 
 BATCH_ROWS = 2**16
 NAMES_LISTED = 20
@@ -25,7 +26,9 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise TableError(f"{path} does not exist") from None
-    except (pa.ArrowException, OSError) as error:
+    except TableError:
+        raise
+    except Exception as error:  # a damaged file can make the readers underneath raise anything
         raise TableError(f"cannot read {path} as {kind}: {type(error).__name__}") from None
 
 
@@ -90,7 +93,7 @@ class Table(ABC):
 def listed(names: Sequence[str]) -> str:
     """The first few of some names."""
     more = len(names) - NAMES_LISTED
-    return ", ".join(names[:NAMES_LISTED]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(map(one_line, names[:NAMES_LISTED])) + (f" and {more} more" if more > 0 else "")
 
 
 def _cut(blocks: Blocks, progress: Progress | None) -> Iterator[pa.RecordBatch]:

@@ -469,7 +469,7 @@ def _release_data(made: Release) -> dict[str, Any]:
         "encoding": made.encoding,
         "guarantee": guarantee_data(made.guarantee),
         "schema": made.schema.dump(),
-        "classes": dict(zip(map(str, made.layout.class_names()), made.mixture.weights.tolist(), strict=False)),
+        "classes": dict(zip(map(str, made.layout.class_names()), made.mixture.class_weights.tolist(), strict=False)),
     }
 
 
@@ -490,7 +490,7 @@ def _print_release(made: Release) -> None:
         print(f"  {one_line(spend.name):<16} mu {spend.mu:.4f}")
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
-        for name, weight in zip(made.layout.class_names(), made.mixture.weights, strict=True):
+        for name, weight in zip(made.layout.class_names(), made.mixture.class_weights, strict=True):
             print(f"  {one_line(str(name)):<16} {weight:6.1%}")
     print("\nColumns:")
     for name, column in made.schema.columns.items():

@@ -33,7 +33,8 @@ Where: TypeAlias = str | Callable[[pd.DataFrame], Any]
 
 @dataclass(frozen=True)
 class Condition:
-    """Columns held at given values: where they put a row in each class's latent space, and how likely each class is."""
+    """Columns held at given values: where they put a row in each class's latent space, and how likely each component
+    is."""
 
     layout: Layout
     values: Mapping[str, float]  # the ordered columns that come out exactly as given
@@ -42,7 +43,7 @@ class Condition:
 
     @classmethod
     def of(cls, release: Release, given: Mapping[str, Any]) -> Condition:
-        """Check the given values against the schema and weigh the classes by Bayes' rule."""
+        """Check the given values against the schema and weigh the components by Bayes' rule."""
         layout = release.layout
         for name in given:
             if name not in release.schema.columns:
@@ -52,27 +53,28 @@ class Condition:
         features = [cells.get(name, free) for name in layout.names]
         codes, values = [cell.codes for cell in features], [cell.values for cell in features]
         boxes = tuple(release.encoder.boxes(codes, values, layout.bins, k) for k in range(layout.classes))
-        log_weights = np.log(release.mixture.weights) + np.array(
+        mixture = release.mixture
+        log_weights = np.log(mixture.weights) + np.array(
             [
-                (release.mixture.log_boxes(k, b.low, b.high, b.is_point, FINE) + b.log_change)[0]
-                for k, b in enumerate(boxes)
+                (mixture.log_boxes(c, b.low, b.high, b.is_point, FINE) + b.log_change)[0]
+                for c, b in enumerate(boxes[k] for k in mixture.component_class)
             ]
         )
         if layout.label in cells:
-            own = np.arange(layout.classes) == cells[layout.label].codes[0]
+            own = mixture.component_class == cells[layout.label].codes[0]
             log_weights = np.where(own, log_weights, -np.inf)
         exact = {name: float(cell.values[0]) for name, cell in cells.items() if cell.values is not None}
         return cls(layout, exact, boxes, np.exp(log_weights - logsumexp(log_weights)))
 
     def sample(self, mixture: GaussianMixture, n: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-        """Classes and latent rows under the condition."""
-        labels = rng.choice(len(self.weights), size=n, p=self.weights)
+        """Components and latent rows under the condition."""
+        components = rng.choice(len(self.weights), size=n, p=self.weights)
         latent = np.empty((n, mixture.dim))
-        for k, boxes in enumerate(self.boxes):
-            mine = labels == k
+        for c, k in enumerate(mixture.component_class):
+            mine = components == c
             if mine.any():
-                latent[mine] = mixture.sample_inside(k, int(mine.sum()), boxes, rng)
-        return labels, latent
+                latent[mine] = mixture.sample_inside(c, int(mine.sum()), self.boxes[k], rng)
+        return components, latent
 
     def fixed(self, n: int) -> dict[str, pd.Series[Any]]:
         """The given numbers and dates as columns."""

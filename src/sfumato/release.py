@@ -167,10 +167,11 @@ class Release:
 
     def _frame(self, n: int, rng: np.random.Generator, condition: Condition | None) -> pd.DataFrame:
         if condition is None:
-            labels = self.mixture.sample_classes(n, rng)
-            latent = self.mixture.sample(labels, rng)
+            components = self.mixture.sample_components(n, rng)
+            latent = self.mixture.sample(components, rng)
         else:
-            labels, latent = condition.sample(self.mixture, n, rng)
+            components, latent = condition.sample(self.mixture, n, rng)
+        labels = self.mixture.component_class[components]
         decoded = self.encoder.decode(latent, labels, self.layout.bins)
         columns = dict(zip(self.layout.names, decoded, strict=True))
         if self.layout.label is not None and self.layout.label_bins is not None:
@@ -210,8 +211,11 @@ class Release:
         """log(weight of class k) + log p(x | k)."""
         codes, values = [cell.codes for cell in cells], [cell.values for cell in cells]
         boxes = self.encoder.boxes(codes, values, self.layout.bins, k)
-        inside = self.mixture.log_boxes(k, boxes.low, boxes.high, boxes.is_point)
-        return np.log(self.mixture.weights[k]) + inside + boxes.log_change
+        parts = [
+            np.log(self.mixture.weights[c]) + self.mixture.log_boxes(c, boxes.low, boxes.high, boxes.is_point)
+            for c in self.mixture.members(k)
+        ]
+        return np.asarray(logsumexp(parts, axis=0)) + boxes.log_change
 
     def _label_width(self, labels: IntArray) -> FloatArray:
         bins = self.layout.label_bins

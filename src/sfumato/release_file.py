@@ -34,11 +34,12 @@ from sfumato.schema import DEFAULT_BINS, ROW, Category, Column, Date, Schema
 from sfumato.text import one_line
 
 FORMAT = "sfumato-release"
-VERSION = 1
+VERSION = 2  # 1 had one component a class, and a file that has still says 1
 JSON_NAME = "release.json"
 ARRAYS_NAME = "arrays.safetensors"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a release does not tell when it was made
 MOST_JSON_BYTES = 1 << 26
+MOST_COMPONENTS = 10_000  # of a class
 SMALL_JSON_BYTES = 1 << 20
 MOST_JSON_INFLATION = 100  # what anyone would call their columns and categories does not pack so tightly
 MOST_JSON_LISTS = 1 << 20  # brackets and braces: memory for each is many times its length
@@ -73,22 +74,26 @@ class _Guarantee(BaseModel):
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid")
     format: Literal["sfumato-release"]
-    version: Literal[1]
+    version: Literal[1, 2]
     library: str
     mechanism: Literal["mixture"]
     encoding: Literal["scores", "affine"]
+    components: tuple[Annotated[int, Field(ge=1, le=MOST_COMPONENTS)], ...] | None = None
     guarantee: _Guarantee
     data_schema: dict[str, Any] = Field(alias="schema")
 
 
 def write(release: Release, path: str | Path) -> None:
     """Write a release under a temporary name, then rename it."""
+    mixture = release.mixture
+    several = {} if mixture.is_simple else {"components": np.bincount(mixture.component_class).tolist()}
     document = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 1 if mixture.is_simple else VERSION,
         "library": __version__,
         "mechanism": release.mechanism,
         "encoding": release.encoding,
+        **several,
         "guarantee": guarantee_data(release.guarantee),
         "schema": release.schema.dump(),
     }
@@ -108,7 +113,7 @@ def read(path: str | Path) -> Release:
             layout = Layout.of(document[1])
             if document[0].encoding == "affine":
                 check_affine(layout.bins, layout.names)
-            arrays = _load(archive, _shapes(layout, document[0].encoding), path)
+            arrays = _load(archive, _shapes(layout, document[0], path), path)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
         raise ReleaseError(f"{path} is not a release file, or is damaged ({type(error).__name__})") from error
     return _release(document[0], document[1], layout, arrays, path)
@@ -146,11 +151,14 @@ def released_arrays(release: Release) -> dict[str, FloatArray]:
     return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
-def _shapes(layout: Layout, encoding: str) -> dict[str, tuple[int, ...]]:
+def _shapes(layout: Layout, document: _Document, path: str | Path) -> dict[str, tuple[int, ...]]:
     """What arrays a release of this schema has; their sizes are known before any is read."""
     k, d = layout.classes, len(layout.names)
-    shapes: dict[str, tuple[int, ...]] = {"weights": (k,), "means": (k, d), "covariances": (k, d, d)}
-    for c, size in enumerate(layout.sizes if encoding == "scores" else ()):
+    if document.components is not None and len(document.components) != k:
+        raise ReleaseError(f"{path}: components do not fit the classes of its schema")
+    m = k if document.components is None else sum(document.components)
+    shapes: dict[str, tuple[int, ...]] = {"weights": (m,), "means": (m, d), "covariances": (m, d, d)}
+    for c, size in enumerate(layout.sizes if document.encoding == "scores" else ()):
         shapes[f"order.{c}"] = (size,)
         shapes[f"masses.{c}"] = (k, size)
     return shapes
@@ -267,8 +275,11 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         tuple(Spend(**spend.model_dump()) for spend in given.spends),
         given.entry,
     )
-    mixture = GaussianMixture(weights, arrays["means"], arrays["covariances"])
-    encoder = Scores(tuple(columns)) if document.encoding == "scores" else Affine()
+    classes = np.repeat(np.arange(layout.classes), document.components or 1)
+    mixture = GaussianMixture(weights, arrays["means"], arrays["covariances"], classes)
+    encoder: Scores | Affine = Affine()
+    if document.encoding == "scores":
+        encoder = Scores(tuple(columns)) if mixture.is_simple else Scores(tuple(columns)).matched(mixture)
     return Release(schema, guarantee, document.mechanism, encoder, mixture)
 
 

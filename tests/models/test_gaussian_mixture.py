@@ -150,7 +150,7 @@ def test_samples_have_the_model_s_moments() -> None:
     means = np.array([[0.0, 0.5, -0.5], [1.0, 0.0, 0.0], [-1.0, 2.0, 0.3]])
     made = GaussianMixture(weights, means, covariances)
     rng = np.random.default_rng(7)
-    labels = made.sample_classes(n, rng)
+    labels = made.sample_components(n, rng)
     z = made.sample(labels, rng)
     assert z.shape == (n, 3)
     for k in range(3):
@@ -164,6 +164,6 @@ def test_samples_have_the_model_s_moments() -> None:
 def test_sampling_nothing_and_a_single_class() -> None:
     made = model(correlation(2))
     rng = np.random.default_rng(0)
-    assert made.sample_classes(0, rng).shape == (0,)
+    assert made.sample_components(0, rng).shape == (0,)
     assert made.sample(np.zeros(0, dtype=np.int64), rng).shape == (0, 2)
-    assert set(made.sample_classes(10, rng)) == {0}
+    assert set(made.sample_components(10, rng)) == {0}

@@ -331,7 +331,7 @@ def test_the_divergence_is_that_of_the_joint_laws() -> None:
     fit, noise = settled(epsilon=4.0)
     released = liu2025.draw(fit, noise, np.random.default_rng(0))
     rng = np.random.default_rng(1)
-    labels = released.sample_classes(40_000, rng)
+    labels = released.sample_components(40_000, rng)
     rows = released.sample(labels, rng)
     ratio = log_joint(released, rows, labels) - log_joint(fit.mixture, rows, labels)
     error = ratio.std() / math.sqrt(len(ratio))

@@ -10,31 +10,87 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
+from scipy.special import logsumexp, ndtr, ndtri
 
 from sfumato.bins import Bins, CategoryBins, FloatArray, IntArray
 from sfumato.encoding.boxes import Boxes
 from sfumato.encoding.marginals import Marginals
 
+if TYPE_CHECKING:
+    from sfumato.models.gaussian_mixture import GaussianMixture
+
 HERMITE_TERMS = 7
 BISECTIONS = 40
+QUANTILE_BISECTIONS = 60
+FAR = 9.0  # standard deviations beyond which a component has no mass worth finding
 LARGEST_CORRELATION = 0.999
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @dataclass(frozen=True)
+class Latent1D:
+    """How one latent coordinate of a class is distributed: a mixture of normals."""
+
+    weights: FloatArray
+    means: FloatArray
+    scales: FloatArray
+
+    def cdf(self, z: FloatArray) -> FloatArray:
+        return np.asarray(ndtr((z[..., None] - self.means) / self.scales) @ self.weights)
+
+    def log_density(self, z: FloatArray) -> FloatArray:
+        apart = (z[..., None] - self.means) / self.scales
+        return np.asarray(logsumexp(-(apart**2) / 2.0 - np.log(self.scales), axis=-1, b=self.weights) - LOG_SQRT_2PI)
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        """The inverse of the CDF, by bisection: from -inf at 0 to inf at 1."""
+        low = np.full(np.shape(u), (self.means - FAR * self.scales).min())
+        high = np.full(np.shape(u), (self.means + FAR * self.scales).max())
+        for _ in range(QUANTILE_BISECTIONS):
+            middle = (low + high) / 2.0
+            below = self.cdf(middle) < u
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        inside = np.where(u <= 0.0, -np.inf, (low + high) / 2.0)
+        return np.where(u >= 1.0, np.inf, inside)
+
+
+class StandardNormal:
+    """The latent coordinate of a class that is one Gaussian."""
+
+    def cdf(self, z: FloatArray) -> FloatArray:
+        return np.asarray(ndtr(z))
+
+    def log_density(self, z: FloatArray) -> FloatArray:
+        return np.asarray(-(z**2) / 2.0 - LOG_SQRT_2PI)
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        return np.asarray(ndtri(u))
+
+
+STANDARD = StandardNormal()
+
+
+@dataclass(frozen=True)
 class ColumnScores:
     """One column's map: `order` lists its bins from the lowest latent value to the highest, `masses[k]`
-    the probability of every bin (by bin number) in class k."""
+    the probability of every bin (by bin number) in class k.
+
+    A class that is one Gaussian has a standard normal coordinate. `latent[k]` says how else it is distributed in a
+    class of several, so that a column's marginal stays what the masses say whatever the components are.
+    """
 
     order: IntArray
     masses: FloatArray
+    latent: tuple[Latent1D | StandardNormal, ...] | None = None
+
+    def law(self, k: int) -> Latent1D | StandardNormal:
+        return STANDARD if self.latent is None else self.latent[k]
 
     @cached_property
     def rank(self) -> IntArray:
@@ -50,7 +106,7 @@ class ColumnScores:
     @cached_property
     def edges(self) -> FloatArray:
         """The latent thresholds between the bins, from -inf to inf."""
-        return ndtri(self.cdf)
+        return np.stack([self.law(k).quantile(row) for k, row in enumerate(self.cdf)])
 
     @cached_property
     def in_order(self) -> FloatArray:
@@ -88,7 +144,7 @@ class ColumnScores:
 
     def bins_at(self, latent: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
         """The bin that each latent value of class k falls in, and how far into it (0 to 1)."""
-        u = ndtr(latent)
+        u = self.law(k).cdf(latent)
         place = np.clip(np.searchsorted(self.cdf[k], u, "right") - 1, 0, len(self.order) - 1)
         low, high = self.cdf[k][place], self.cdf[k][place + 1]
         position = np.clip((u - low) / np.maximum(high - low, 1e-300), 0.0, np.nextafter(1.0, 0.0))
@@ -98,7 +154,7 @@ class ColumnScores:
         """The latent value of a place inside a bin: the inverse of `bins_at`."""
         place = self.rank[codes]
         low, high = self.cdf[k][place], self.cdf[k][place + 1]
-        return ndtri(np.clip(low + position * (high - low), 1e-300, np.nextafter(1.0, 0.0)))
+        return self.law(k).quantile(np.clip(low + position * (high - low), 1e-300, np.nextafter(1.0, 0.0)))
 
     def box(self, codes: IntArray, k: int) -> tuple[FloatArray, FloatArray]:
         """The latent interval of each bin; the whole line for the code -1."""
@@ -128,6 +184,18 @@ class Scores:
     def classes(self) -> int:
         return len(self.columns[0].masses)
 
+    def matched(self, mixture: GaussianMixture) -> Scores:
+        """The same marginals over the latent space of a mixture with several components a class."""
+        sds = np.sqrt(np.diagonal(mixture.covariances, axis1=1, axis2=2))
+        weights = mixture.weights / mixture.class_weights[mixture.component_class]
+        members = [mixture.members(k) for k in range(self.classes)]
+        return Scores(
+            tuple(
+                replace(column, latent=tuple(Latent1D(weights[m], mixture.means[m, c], sds[m, c]) for m in members))
+                for c, column in enumerate(self.columns)
+            )
+        )
+
     def decode(self, latent: FloatArray, labels: IntArray, bins: Sequence[Bins]) -> list[pd.Series[Any]]:
         """The columns of latent rows of the given classes, in the schema's types."""
         decoded = []
@@ -155,8 +223,8 @@ class Scores:
             point = (code >= 0) & b.continuous[code]
             inside = np.clip(value, b.low[0], b.high[-1])  # as their bins have it
             z = column.latent_at(code, b.position(inside, code), k)
-            # dz/dx = (mass / width) / phi(z)
-            density = np.log(column.masses[k][code]) + z**2 / 2.0 + LOG_SQRT_2PI
+            # dz/dx = (mass / width) / density of z
+            density = np.log(column.masses[k][code]) - column.law(k).log_density(z)
             low[:, c] = np.where(point, z, low[:, c])
             is_point[:, c] = point
             change += np.where(point, density, 0.0) - b.log_width(code)

@@ -1,8 +1,8 @@
-"""A Gaussian per class in latent space: sampling, and probabilities of boxes and points."""
+"""Gaussians in latent space, one or several a class: sampling, and probabilities of boxes and points."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,15 +22,39 @@ FAR = 37.0  # beyond this the normal tail underflows
 
 @dataclass(frozen=True)
 class GaussianMixture:
-    """Class k has weight `weights[k]` and latent distribution N(means[k], covariances[k])."""
+    """Component c has weight `weights[c]` and latent distribution N(means[c], covariances[c]), and belongs to class
+    `component_class[c]`; where that is not given, each component is a class of its own."""
 
     weights: FloatArray
     means: FloatArray
     covariances: FloatArray
+    component_class: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        if len(self.component_class) == 0:
+            object.__setattr__(self, "component_class", np.arange(len(self.weights)))
+
+    @property
+    def components(self) -> int:
+        return len(self.weights)
 
     @property
     def classes(self) -> int:
-        return len(self.weights)
+        return int(self.component_class.max()) + 1
+
+    @property
+    def class_weights(self) -> FloatArray:
+        """The weight of each class."""
+        return np.asarray(np.bincount(self.component_class, self.weights, self.classes), dtype=np.float64)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether each class is one Gaussian."""
+        return self.components == self.classes
+
+    def members(self, k: int) -> IntArray:
+        """The components of class k."""
+        return np.flatnonzero(self.component_class == k)
 
     @property
     def dim(self) -> int:
@@ -41,23 +65,23 @@ class GaussianMixture:
         """Lower Cholesky factors of the covariances."""
         return np.asarray(np.linalg.cholesky(self.covariances), dtype=np.float64)
 
-    def sample_classes(self, n: int, rng: np.random.Generator) -> IntArray:
-        """The classes of n rows."""
-        return rng.choice(self.classes, size=n, p=self.weights / self.weights.sum())
+    def sample_components(self, n: int, rng: np.random.Generator) -> IntArray:
+        """The components of n rows."""
+        return rng.choice(self.components, size=n, p=self.weights / self.weights.sum())
 
-    def sample(self, labels: IntArray, rng: np.random.Generator) -> FloatArray:
-        """One latent row for each given class."""
-        z = rng.standard_normal((len(labels), self.dim))
-        for k in range(self.classes):
-            mine = labels == k
-            z[mine] = z[mine] @ self.factors[k].T + self.means[k]
+    def sample(self, components: IntArray, rng: np.random.Generator) -> FloatArray:
+        """One latent row for each given component."""
+        z = rng.standard_normal((len(components), self.dim))
+        for c in range(self.components):
+            mine = components == c
+            z[mine] = z[mine] @ self.factors[c].T + self.means[c]
         return z
 
-    def sample_inside(self, k: int, n: int, boxes: Boxes, rng: np.random.Generator) -> FloatArray:
-        """n latent rows of class k that lie in the one box (or on the point) that `boxes` holds."""
+    def sample_inside(self, c: int, n: int, boxes: Boxes, rng: np.random.Generator) -> FloatArray:
+        """n latent rows of component c that lie in the one box (or on the point) that `boxes` holds."""
         low, high = boxes.low[0], np.where(boxes.is_point[0], boxes.low[0], boxes.high[0])
         held = np.isfinite(low) | np.isfinite(high)
-        mean, covariance = self.means[k], self.covariances[k]
+        mean, covariance = self.means[c], self.covariances[c]
         z = np.empty((n, self.dim))
         z[:, held] = mean[held] + _sample_box(
             covariance[np.ix_(held, held)], low[held] - mean[held], high[held] - mean[held], n, rng
@@ -72,13 +96,13 @@ class GaussianMixture:
 
     def log_boxes(
         self,
-        k: int,
+        c: int,
         low: FloatArray,
         high: FloatArray,
         is_point: np.ndarray[Any, np.dtype[np.bool_]],
         draws_log2: int = DRAWS_LOG2,
     ) -> FloatArray:
-        """Log probability under class k of a box for each row (a density in the point coordinates).
+        """Log probability under component c of a box for each row (a density in the point coordinates).
 
         Coordinate j of row i lies between low[i, j] and high[i, j], or is exactly low[i, j] where
         `is_point`. Points are conditioned on; the box that is left is integrated by the sequential
@@ -90,11 +114,11 @@ class GaussianMixture:
         patterns, which = np.unique(is_point, axis=0, return_inverse=True)
         for p, pattern in enumerate(patterns):
             order = np.argsort(~pattern, kind="stable")  # exact coordinates first: less to integrate
-            factor = np.linalg.cholesky(self.covariances[k][np.ix_(order, order)])
+            factor = np.linalg.cholesky(self.covariances[c][np.ix_(order, order)])
             mine = np.flatnonzero(which.ravel() == p)
             for start in range(0, len(mine), CHUNK_ROWS):
                 rows = mine[start : start + CHUNK_ROWS]
-                box = (low[rows] - self.means[k])[:, order], (high[rows] - self.means[k])[:, order]
+                box = (low[rows] - self.means[c])[:, order], (high[rows] - self.means[c])[:, order]
                 found[rows] = _ghk(factor, *box, int(pattern.sum()), uniform)
         return found
 

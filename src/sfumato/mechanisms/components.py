@@ -1,0 +1,141 @@
+"""Several Gaussians per class in the space of normal scores: for classes with more shape than one Gaussian has.
+
+A few noisy rounds of Lloyd's algorithm, from starts that do not depend on the data, cut each class into cells; then
+count, sum and second moment of every cell are asked at once. A row is in exactly one cell, so every round has the
+sensitivity it has for one Gaussian. docs/proofs/mixture.md has the proof, and how many components are chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.bins import FloatArray, IntArray
+from sfumato.encoding.marginals import Marginals
+from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.moments import pull
+from sfumato.mechanisms.plan import moment_costs, radius, split
+from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.private.queries import LATENT_BITS, Asker, Cells, Latent, Moments, ScoreImage, Sums
+
+GAIN_PER_DOUBLING = 0.05  # nats a row that twice as many components are taken to be worth
+MOST_COMPONENTS = 16  # of a class, where the number is chosen
+LLOYD_ROUNDS = 3
+LLOYD_SHARE = 0.2  # of what the histograms leave
+START_SCALE = 0.7  # of a column's standard deviation: where the starts lie
+TIGHTEST = 0.2  # of a class's spread, what cells are taken to leave at the least
+SMALLEST_EIGENVALUE = 0.05  # of a component's covariance, in units where a column's variance is about 1
+FEWEST = 3.0  # standard deviations of a count that a cell is taken to hold at the least
+
+
+def best_number(count: float, dim: int, spread: float, mu_squared: float) -> int:
+    """How many components pay: of M, each has count / M rows, and the noise on its covariance costs M^2 times what it
+    costs one. With a gain of g log2(M), the best M is sqrt(g / (2 ln 2 cost))."""
+    cost = moment_costs(np.array([max(count, 1.0)]), dim, radius(spread)).covariance / mu_squared
+    best = math.sqrt(GAIN_PER_DOUBLING / (2.0 * math.log(2.0) * cost))
+    return int(np.clip(round(best), 1, MOST_COMPONENTS))
+
+
+def fit_components(
+    curator: Asker, scores: Scores, marginals: Marginals, wanted: int | None
+) -> tuple[Scores, GaussianMixture]:
+    """Ask for cells and their moments, and build the mixture: `wanted` components a class, or as many as pay."""
+    image = ScoreImage.of(scores.tables())
+    spreads = (scores.variances() + scores.means() ** 2).sum(axis=1)
+    lloyd_budget = LLOYD_SHARE * curator.remaining
+    sizes = [
+        wanted or best_number(count, image.dim, spread, curator.remaining - lloyd_budget)
+        for count, spread in zip(marginals.counts, spreads, strict=True)
+    ]
+    cells = Cells.of(image, starts(sizes, np.sqrt(scores.variances())))
+    counts = np.repeat(marginals.counts / sizes, sizes)
+    for i in range(LLOYD_ROUNDS):
+        cells, counts = move(curator, f"cells, round {i + 1}", cells, counts, spreads, lloyd_budget / LLOYD_ROUNDS)
+    counts, means, covariances = look_inside(curator, cells, counts, spreads)
+    mixture = assemble(marginals, np.array(cells.classes), counts, means, covariances)
+    return scores.matched(mixture), mixture
+
+
+def starts(sizes: Sequence[int], scales: FloatArray) -> list[FloatArray]:
+    """Centres to begin with: the same normal draws for every table, in units of the columns' spread. One is at 0."""
+    rng = np.random.default_rng(0)
+    drawn = [rng.standard_normal((size, scales.shape[1])) for size in sizes]
+    return [START_SCALE * (len(z) > 1) * z * scale for z, scale in zip(drawn, scales, strict=True)]
+
+
+def move(
+    curator: Asker, name: str, cells: Cells, expected: FloatArray, spreads: FloatArray, mu_squared: float
+) -> tuple[Cells, FloatArray]:
+    """One round of Lloyd's algorithm: every centre goes to the noisy mean of its cell, as far as that is signal."""
+    dim, classes = cells.image.dim, np.array(cells.classes)
+    radii = [radius(spreads[k]) for k in classes]
+    costs = moment_costs(expected, dim, radius(dim))
+    shares = split([costs.count, costs.mean])
+    query = Sums(Latent.of(cells.around(), radii, cells=cells), (float(shares[0]), float(shares[1])))
+    answer = curator.total(name, query, mu_squared)
+    counts, sums = query.unpack(answer.values)
+    count_sd, sum_sd = query.unpack(answer.sd)
+    size = np.maximum(counts, FEWEST * count_sd)
+    step = shrink(sums / size[:, None], sum_sd[:, 0] / size)
+    step[counts < FEWEST * count_sd] = 0.0  # nobody there, as far as anyone can tell
+    centres = np.concatenate(cells.centres) * 2.0**-LATENT_BITS + step
+    ends = np.cumsum([len(c) for c in cells.centres])[:-1]
+    return Cells.of(cells.image, np.split(centres, ends)), size
+
+
+def shrink(means: FloatArray, sd: FloatArray) -> FloatArray:
+    """Noisy vectors pulled to zero by the James-Stein weight."""
+    energy, squared = means.shape[1] * sd**2, (means**2).sum(axis=1)
+    pulls = np.array([pull(e, s) for e, s in zip(energy, squared, strict=True)])
+    return np.asarray(means * (1.0 - pulls)[:, None])
+
+
+def look_inside(
+    curator: Asker, cells: Cells, expected: FloatArray, spreads: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """All that is left of the budget on the moments of the cells: counts, means and settled covariances."""
+    dim, classes = cells.image.dim, np.array(cells.classes)
+    centres = np.concatenate(cells.centres) * 2.0**-LATENT_BITS
+    within = np.array([_within(expected[classes == k], centres[classes == k], s) for k, s in enumerate(spreads)])
+    radii = [radius(within[k]) for k in classes]
+    latent = Latent.of(cells.around(), radii, cells=cells)
+    query = Moments(latent, moment_costs(expected, dim, radius(dim)).shares)
+    answer = curator.total("moments", query, curator.remaining)
+    counts, sums, seconds = query.unpack(answer.values)
+    count_sd, sum_sd, second_sd = query.unpack(answer.sd)
+    size = np.maximum(counts, FEWEST * count_sd)
+    steps = shrink(sums / size[:, None], sum_sd[:, 0] / size)
+    covariances = seconds / size[:, None, None] - np.einsum("ci,cj->cij", steps, steps)
+    settled = settle_within(covariances, second_sd[:, 0, 0] / size, size, classes)
+    return size, centres + steps, settled
+
+
+def _within(counts: FloatArray, centres: FloatArray, spread: float) -> float:
+    """The mean square distance of a class's rows from their cell's centre."""
+    between = float((counts / counts.sum()) @ (centres**2).sum(axis=1))
+    return max(spread - between, TIGHTEST * spread)
+
+
+def settle_within(covariances: FloatArray, sd: FloatArray, counts: FloatArray, classes: IntArray) -> FloatArray:
+    """Each component's covariance shrunk towards its class's within-covariance by the James-Stein weight, then lifted."""
+    dim = covariances.shape[1]
+    settled = np.empty_like(covariances)
+    for k in np.unique(classes):
+        mine = np.flatnonzero(classes == k)
+        pooled = np.einsum("c,cij->ij", counts[mine] / counts[mine].sum(), covariances[mine])
+        for c in mine:
+            energy = sd[c] ** 2 * dim * (dim + 1) / 2.0
+            weight = pull(energy, float(((covariances[c] - pooled) ** 2).sum()))
+            settled[c] = covariances[c] + weight * (pooled - covariances[c])
+    values, vectors = np.linalg.eigh(settled)
+    return np.asarray((vectors * np.maximum(values, SMALLEST_EIGENVALUE)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+
+
+def assemble(
+    marginals: Marginals, classes: IntArray, counts: FloatArray, means: FloatArray, covariances: FloatArray
+) -> GaussianMixture:
+    """Components weighted within their class by their counts, and classes by the histograms'."""
+    weights = marginals.weights[classes] * counts / np.bincount(classes, counts)[classes]
+    return GaussianMixture(weights, means, covariances, classes)

@@ -22,7 +22,10 @@ DEFAULT_ROWS = 10_000  # a public guess, where the user makes none
 MOST_ROWS = 1 << 60
 LOG_SLOPE = 10.0  # how much a column's log-density is taken to change over its range
 HIDDEN_CELLS = 4.0  # how many times the second-order cost of a histogram its hidden cells add up to
-AFFINE_HISTOGRAM_SHARE = 0.5  # an affine model's histograms only find centres and scales
+AFFINE_HISTOGRAM_SHARE = 0.25  # an affine model's histograms only find centres and scales
+LOOKS = 4  # at the moments of an affine model
+LEAST_SHARE = 0.01  # of a look, for each of its parts
+HALVINGS = 100
 PILOT_SHARE = 1.0 / 3.0  # of the moments' budget, for the round that finds their shape
 
 
@@ -115,7 +118,7 @@ def make_plan(
         columns=columns,
         cells=classes * sum(layout.sizes),
         encoding=encoding,
-        rounds=_rounds(mu, share),
+        rounds=_rounds(mu, share, encoding),
         column_shares=tuple(float(s) for s in column_shares),
         moment_shares=moments.shares,
         cell_sd=math.sqrt(reach / share / float(column_shares.max())) / mu,
@@ -131,6 +134,20 @@ def split(costs: Sequence[float] | FloatArray) -> FloatArray:
     """
     roots = np.sqrt(np.asarray(costs, dtype=np.float64))
     return np.asarray(roots / roots.sum())
+
+
+def fill(costs: FloatArray, losses: FloatArray) -> FloatArray:
+    """Shares of a squared budget where part i costs costs[i] / share[i], or losses[i] if nothing is spent on it.
+
+    Both together make 1 / (share / cost + 1 / loss); its slope is the same for all parts that get anything where
+    share = sqrt(cost) level - cost / loss. Every part gets at least LEAST_SHARE.
+    """
+    low, high = 0.0, (1.0 + (costs / losses).sum()) / np.sqrt(costs).min()
+    for _ in range(HALVINGS):
+        level = (low + high) / 2.0
+        shares = np.maximum(np.sqrt(costs) * level - costs / losses, LEAST_SHARE)
+        low, high = (low, level) if shares.sum() > 1.0 else (level, high)
+    return np.asarray(shares / shares.sum())
 
 
 def radius(dim: float) -> float:
@@ -172,8 +189,11 @@ def moment_costs(counts: FloatArray, dim: int, clip: float) -> MomentCosts:
     )
 
 
-def _rounds(mu: float, histogram_share: float) -> tuple[Round, ...]:
+def _rounds(mu: float, histogram_share: float, encoding: str) -> tuple[Round, ...]:
     rest = 1.0 - histogram_share
+    if encoding == "affine":
+        names = ["histograms"] + [f"moments {i + 1}" for i in range(LOOKS)]
+        return tuple(Round(name, share, mu * math.sqrt(share), "") for name, share in zip(names, [histogram_share] + [rest / LOOKS] * LOOKS))
     shares = [
         ("histograms", histogram_share, "class counts, every column's distribution, the latent scale"),
         ("moments", rest * PILOT_SHARE, "how the columns go together, a first look"),

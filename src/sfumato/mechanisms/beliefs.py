@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.bins import FloatArray
-from sfumato.mechanisms.clipping import Clip, best_radii
+from sfumato.mechanisms.clipping import Clip, unclip
 
 NARROWEST = 0.01  # of an eigenvalue, in units of the shape that was looked at
 NODES = 256  # of the integral over an eigenvalue
@@ -112,7 +112,7 @@ def costs(beliefs: Beliefs, maps: FloatArray, radii: FloatArray) -> tuple[FloatA
     own = beliefs.precisions(beliefs.maps)
     per_count = (0.25 * dim + 0.5) / size**2
     mean = 0.5 * (radii / clip.mean / size) ** 2 * np.trace(precision, axis1=1, axis2=2)
-    covariance = 0.25 * (radii**2 / clip.second / size) ** 2 * _energy(precision)
+    covariance = 0.25 * (radii**2 / size) ** 2 * clip.amplified * _energy(precision)
     located = 0.5 * np.einsum("kij,kji->k", beliefs.precisions(np.stack([np.eye(dim)] * len(size))), beliefs.mean_covariances)
     now = [per_count * beliefs.count_variances, located, 0.25 * beliefs.noise * _energy(own)]
     share = size / size.sum()
@@ -126,7 +126,6 @@ def learn(before: Beliefs, seen: Glance) -> Beliefs:
     counts = (before.counts / before.count_variances + seen.counts / seen.count_sd**2) / precision
     known = Beliefs(counts, 1.0 / precision, *_rest(before))
     clip, size = Clip(dim, seen.radii), known.sizes
-    kept = (size * clip.second)[:, None, None]
     back = np.linalg.inv(seen.maps)
 
     # Where the class lies: a Kalman update. Before the look the mean is at 0 in the space looked at.
@@ -137,10 +136,11 @@ def learn(before: Beliefs, seen: Glance) -> Beliefs:
     left = spread - gain @ spread
 
     # How it is shaped: entries of before and after, weighed by their precision.
-    measured = seen.seconds / kept - np.einsum("ki,kj->kij", moved, moved) - left
+    seconds, put_back, clipped = unclip(seen.radii, seen.seconds / size[:, None, None])
+    measured = seconds - np.einsum("ki,kj->kij", moved, moved) - left
     prior = _carry(seen.maps, before.shapes)
     prior_noise = _entries(before.noise, seen.maps @ np.linalg.inv(before.maps))
-    noise = _entries((seen.second_sd / kept[:, 0, 0]) ** 2, np.broadcast_to(np.eye(dim), prior.shape))
+    noise = _entries((seen.second_sd / size) ** 2 * clipped.amplified + put_back, np.broadcast_to(np.eye(dim), prior.shape))
     combined = prior + prior_noise / (prior_noise + noise) * (measured - prior)
     settled = (prior_noise * noise / (prior_noise + noise)).sum(axis=(1, 2)) / (dim * (dim + 1) / 2)
     return Beliefs(
@@ -152,10 +152,6 @@ def learn(before: Beliefs, seen: Glance) -> Beliefs:
         seen.maps,
         settled,
     )
-
-
-def choose_radii(beliefs: Beliefs, mu: float) -> FloatArray:
-    return best_radii(beliefs.dim, beliefs.sizes, mu)
 
 
 def _rest(beliefs: Beliefs) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -28,7 +28,8 @@ from sfumato.mechanisms.moments import (
     pull,
     to_plain,
 )
-from sfumato.mechanisms.plan import Plan, fill
+from sfumato.mechanisms.plan import Plan
+from sfumato.mechanisms.shares import fill
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.queries import (
     FIXED_BITS,
@@ -110,7 +111,7 @@ def first_beliefs(places: Places) -> Beliefs:
 def glance(curator: Asker, name: str, beliefs: Beliefs, layout: Layout, mu_squared: float) -> Glance:
     """Ask for the moments of every class around its mean, in the space where its rows are about standard normal."""
     mu = math.sqrt(mu_squared)
-    radii = best_radii(beliefs.dim, beliefs.sizes, mu)
+    radii = best_radii(beliefs.dim, beliefs.sizes, mu, beliefs.noise)
     wanted = beliefs.whitening()
     scales = np.sqrt(np.diagonal(beliefs.expected + beliefs.mean_covariances, axis1=1, axis2=2)) / LATENT_SPREAD
     image = affine_image(beliefs.means, scales, layout)

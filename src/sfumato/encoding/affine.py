@@ -84,17 +84,19 @@ def locate(histograms: Sequence[FloatArray], sd: FloatArray, bins: Sequence[Bins
     precision = np.array([1.0 / (s**2 * c.cells.shape[1]) for c, s in zip(columns, sd, strict=True)])
     rows = precision @ np.array([c.cells.sum() for c in columns]) / precision.sum()
     classes = len(histograms[0])
-    share = np.full(classes, max(rows / classes, 1.0))
-    counts, variances = share, share**2  # any share of the rows, about evenly
-    found = [c.counts(counts, variances, s) for c, s in zip(columns, sd, strict=True)]
-    for count, variance in found:
-        gained = np.maximum(1.0 / variance - 1.0 / share**2, 0.0)
-        total = 1.0 / variances + gained
-        own = np.where(gained > 0.0, (count / variance - 1.0 / share) / np.maximum(gained, 1e-300), 0.0)
-        counts, variances = (counts / variances + gained * own) / total, 1.0 / total
-    counts = np.maximum(counts, 1.0)
-    centres, spread, scales = zip(*(c.places(counts, variances, s) for c, s in zip(columns, sd, strict=True)), strict=True)
-    return Places(counts, variances, np.stack(centres, axis=1), np.stack(spread, axis=1), np.stack(scales, axis=1))
+    share = np.full(classes, max(rows / classes, 1.0))  # give or take as much
+    # Each column's own precision and (precision times count), less what went in.
+    found = [c.counts(share, share**2, s) for c, s in zip(columns, sd, strict=True)]
+    gained = np.stack([np.maximum(1.0 / variance - 1.0 / share**2, 0.0) for _, variance in found])
+    pulled = np.stack([count / variance - 1.0 / share for count, variance in found])
+    placed = []
+    for c, column in enumerate(columns):  # a column's count comes from the others, lest its noise be counted twice
+        others = 1.0 / share**2 + gained.sum(axis=0) - gained[c]
+        count = (1.0 / share + pulled.sum(axis=0) - pulled[c]) / others
+        placed.append(column.places(np.maximum(count, 1.0), 1.0 / others, float(sd[c])))
+    total = 1.0 / share**2 + gained.sum(axis=0)
+    counts = np.maximum((1.0 / share + pulled.sum(axis=0)) / total, 1.0)
+    return Places(counts, 1.0 / total, *(np.stack(part, axis=1) for part in zip(*placed, strict=True)))
 
 
 @dataclass(frozen=True)

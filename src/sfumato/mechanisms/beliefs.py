@@ -105,7 +105,8 @@ def settle_eigenvalues(values: FloatArray, noise: FloatArray) -> tuple[FloatArra
 
 
 def costs(beliefs: Beliefs, maps: FloatArray, radii: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Expected KL from the noise on counts, means and covariances: at mu = 1 from a look, and as things stand."""
+    """Expected KL of each class from the noise on its count, mean and covariance: of a look at mu = 1, and as things
+    stand."""
     dim, size = beliefs.dim, beliefs.sizes
     clip = Clip(dim, radii)
     precision = beliefs.precisions(maps)
@@ -113,10 +114,11 @@ def costs(beliefs: Beliefs, maps: FloatArray, radii: FloatArray) -> tuple[FloatA
     per_count = (0.25 * dim + 0.5) / size**2
     mean = 0.5 * (radii / clip.mean / size) ** 2 * np.trace(precision, axis1=1, axis2=2)
     covariance = 0.25 * (radii**2 / size) ** 2 * clip.amplified * _energy(precision)
-    located = 0.5 * np.einsum("kij,kji->k", beliefs.precisions(np.stack([np.eye(dim)] * len(size))), beliefs.mean_covariances)
-    now = [per_count * beliefs.count_variances, located, 0.25 * beliefs.noise * _energy(own)]
-    share = size / size.sum()
-    return np.array([per_count @ share, mean @ share, covariance @ share]), np.array([each @ share for each in now])
+    located = 0.5 * np.einsum("kij,kji->k", np.linalg.inv(beliefs.covariances), beliefs.mean_covariances)
+    look = np.stack([per_count, mean, covariance], axis=1)
+    now = np.stack([per_count * beliefs.count_variances, located, 0.25 * beliefs.noise * _energy(own)], axis=1)
+    share = (size / size.sum())[:, None]
+    return share * look, share * now
 
 
 def learn(before: Beliefs, seen: Glance) -> Beliefs:

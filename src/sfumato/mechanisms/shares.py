@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.bins import FloatArray
 
 LEAST_SHARE = 0.01  # of a look, for each of its parts
-HALVINGS = 60
+STEPS = 30
 
 
 def split(costs: Sequence[float] | FloatArray) -> FloatArray:
@@ -23,14 +23,18 @@ def split(costs: Sequence[float] | FloatArray) -> FloatArray:
 
 
 def fill(costs: FloatArray, losses: FloatArray) -> FloatArray:
-    """Shares of a squared budget where part i costs costs[i] / share[i], or losses[i] if nothing is spent on it.
+    """Shares that minimise the loss of all classes k where part i of each loses losses[k, i] as things stand.
 
-    Both together make 1 / (share / cost + 1 / loss); its slope is the same for all parts that get anything where
-    share = sqrt(cost) level - cost / loss. Every part gets at least LEAST_SHARE.
+    Spending on it costs costs[k, i] / share[i]; both together make 1 / (share / cost + 1 / loss), so nothing is
+    wasted on what is known well or cannot be learnt. At the best shares all slopes are the same: each step multiplies
+    a share by the root of its slope, which is `split` where losses are endless. No part gets less than LEAST_SHARE.
+
+    >>> fill(np.array([[1.0, 4.0, 1.0]]), np.full((1, 3), 1e9)).round(6).tolist()
+    [0.25, 0.5, 0.25]
     """
-    low, high = 0.0, (1.0 + (costs / losses).sum()) / np.sqrt(costs).min()
-    for _ in range(HALVINGS):
-        level = (low + high) / 2.0
-        shares = np.maximum(np.sqrt(costs) * level - costs / losses, LEAST_SHARE)
-        low, high = (low, level) if shares.sum() > 1.0 else (level, high)
+    shares = np.full(costs.shape[1], 1.0 / costs.shape[1])
+    for _ in range(STEPS):
+        slopes = (1.0 / (costs * (shares / costs + 1.0 / losses) ** 2)).sum(axis=0)
+        shares = shares * np.sqrt(slopes)
+        shares = np.maximum(shares / shares.sum(), LEAST_SHARE)
     return np.asarray(shares / shares.sum())

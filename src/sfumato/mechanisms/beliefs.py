@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.bins import FloatArray
 from sfumato.mechanisms.clipping import Clip, unclip
+from sfumato.mechanisms.moments import entry_variance
 
 NARROWEST = 0.01  # of an eigenvalue, in units of the shape that was looked at
 NODES = 256  # of the integral over an eigenvalue
@@ -42,8 +43,8 @@ class Beliefs:
 
     @property
     def sizes(self) -> FloatArray:
-        """Counts to divide by: not below half of what noise may hide."""
-        return np.maximum(self.counts, np.maximum(np.sqrt(self.count_variances) / 2.0, FEWEST))
+        """Counts to divide by."""
+        return divisors(self.counts, self.count_variances)
 
     @cached_property
     def _spectra(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -68,10 +69,10 @@ class Beliefs:
         """Inverse covariances of the rows in the space of the maps."""
         return np.asarray(np.linalg.inv(_carry(maps, self.covariances)))
 
-    def whitening(self) -> FloatArray:
-        """Maps to where a row, as far as it is known where rows lie, has unit covariance."""
-        values, vectors = np.linalg.eigh(self.expected + self.mean_covariances)
-        return np.asarray((vectors / np.sqrt(values)[:, None, :]) @ _t(vectors))
+    @property
+    def spans(self) -> FloatArray:
+        """The covariance to expect of a row around the mean believed: the class's own, and that of its mean."""
+        return self.expected + self.mean_covariances
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class Glance:
     count_sd: FloatArray
     sum_sd: FloatArray
     second_sd: FloatArray  # of a diagonal entry
+
+
+def divisors(counts: FloatArray, variances: FloatArray) -> FloatArray:
+    """Counts that may be divided by: not below half of what noise may hide."""
+    return np.maximum(counts, np.maximum(np.sqrt(variances) / 2.0, FEWEST))
 
 
 def settle_eigenvalues(values: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -122,13 +128,12 @@ def costs(beliefs: Beliefs, maps: FloatArray, radii: FloatArray) -> tuple[FloatA
 
 
 def learn(before: Beliefs, seen: Glance) -> Beliefs:
-    """The beliefs after a look."""
+    """The beliefs after a look: counts, then where the class lies, then its shape around there."""
     dim = before.dim
     precision = 1.0 / before.count_variances + 1.0 / seen.count_sd**2
     counts = (before.counts / before.count_variances + seen.counts / seen.count_sd**2) / precision
-    known = Beliefs(counts, 1.0 / precision, *_rest(before))
-    clip, size = Clip(dim, seen.radii), known.sizes
-    back = np.linalg.inv(seen.maps)
+    clip, size = Clip(dim, seen.radii), divisors(counts, 1.0 / precision)
+    back = np.asarray(np.linalg.inv(seen.maps))
 
     # Where the class lies: a Kalman update. Before the look the mean is at 0 in the space looked at.
     spread = _carry(seen.maps, before.mean_covariances)
@@ -141,8 +146,10 @@ def learn(before: Beliefs, seen: Glance) -> Beliefs:
     seconds, put_back, clipped = unclip(seen.radii, seen.seconds / size[:, None, None])
     measured = seconds - np.einsum("ki,kj->kij", moved, moved) - left
     prior = _carry(seen.maps, before.shapes)
-    prior_noise = _entries(before.noise, seen.maps @ np.linalg.inv(before.maps))
-    noise = _entries((seen.second_sd / size) ** 2 * clipped.amplified + put_back, np.broadcast_to(np.eye(dim), prior.shape))
+    between = seen.maps @ np.linalg.inv(before.maps)
+    prior_noise = entry_variance(np.sqrt(before.noise), between @ _t(between))
+    look_noise = (seen.second_sd / size) ** 2 * clipped.amplified + put_back
+    noise = entry_variance(np.sqrt(look_noise), np.broadcast_to(np.eye(dim), prior.shape))
     combined = prior + prior_noise / (prior_noise + noise) * (measured - prior)
     settled = (prior_noise * noise / (prior_noise + noise)).sum(axis=(1, 2)) / (dim * (dim + 1) / 2)
     return Beliefs(
@@ -154,10 +161,6 @@ def learn(before: Beliefs, seen: Glance) -> Beliefs:
         seen.maps,
         settled,
     )
-
-
-def _rest(beliefs: Beliefs) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    return beliefs.means, beliefs.mean_covariances, beliefs.shapes, beliefs.maps, beliefs.noise
 
 
 def _t(matrices: FloatArray) -> FloatArray:
@@ -173,13 +176,6 @@ def _carry(maps: FloatArray, matrices: FloatArray) -> FloatArray:
     """A M A^T, made exactly symmetric."""
     carried = maps @ matrices @ _t(maps)
     return np.asarray((carried + _t(carried)) / 2.0)
-
-
-def _entries(noise: FloatArray, maps: FloatArray) -> FloatArray:
-    """Entry variances of A W A^T for symmetric W with variance `noise` on the diagonal and half of it off it."""
-    gram = maps @ _t(maps)
-    diagonal = np.diagonal(gram, axis1=1, axis2=2)
-    return np.asarray(0.5 * noise[:, None, None] * (np.einsum("ki,kj->kij", diagonal, diagonal) + gram**2))
 
 
 def _energy(precision: FloatArray) -> FloatArray:

@@ -58,21 +58,21 @@ def forecast(counts: FloatArray, sizes: Sequence[int], mu: float, histogram_shar
     # 2 / (d + 1); the geometric mean of its inverse is this.
     narrow = math.exp(np.euler_gamma) * (dim + 1) / 2.0
     u = np.full(len(counts), narrow)
-    count_variance = counts**2
+    c = np.ones(len(counts))  # variance of the count, in units of its square
     losses = np.array([0.25 * dim + 0.5, 0.5 * dim, 0.125 * dim * (dim + 1)])
     for _ in range(LOOKS):
         # Rows are looked at in a space as wide as they may lie, and as long as their shape is unknown, in a wrong one.
         clip = Clip(dim, best_radii(dim, counts, look_mu, np.minimum(u, 1.0)))
         stretch = (1.0 + v) * np.minimum(1.0 + u, narrow)
-        noise = np.stack([np.ones(len(counts)), (clip.radius / clip.mean) ** 2 * stretch, (clip.radius**2 * stretch) ** 2 * clip.amplified])
-        noise /= (counts * look_mu) ** 2
+        mean_noise = (clip.radius / clip.mean) ** 2 * stretch
+        shape_noise = (clip.radius**2 * stretch) ** 2 * clip.amplified
+        noise = np.stack([np.ones(len(counts)), mean_noise, shape_noise]) / (counts * look_mu) ** 2
         noise[2] += clip.undone**2 * np.minimum(u, 1.0)
-        now = np.stack([count_variance / counts**2, v, u])
+        now = np.stack([c, v, u])
         shares = fill(weight[:, None] * losses * noise.T, weight[:, None] * losses * now.T)
-        relative, v, u = 1.0 / (1.0 / now + shares[:, None] / noise)
-        count_variance = relative * counts**2
+        c, v, u = 1.0 / (1.0 / now + shares[:, None] / noise)
     u = u + clip.lost / counts  # the same rows at every look
-    parts = losses * (np.stack([count_variance / counts**2, v, np.log1p(u)]) @ weight)
+    parts = losses * (np.stack([c, v, np.log1p(u)]) @ weight)
     named = dict(zip(("class weights", "means", "covariances"), (float(part) for part in parts), strict=True))
     return Forecast(histogram_share, (float(shares[0]), float(shares[1]), float(shares[2])), named)
 

@@ -24,6 +24,7 @@ from sfumato.mechanisms.moments import (
     combine,
     combine_means,
     entry_noise,
+    inverse_root,
     look,
     pull,
     to_plain,
@@ -45,7 +46,10 @@ from sfumato.private.queries import (
 
 SMALLEST_VARIANCE = 0.02  # of a column's scores: below it the column is as good as constant
 SMALLEST_EIGENVALUE = 0.05  # of a released correlation matrix: noisy CDFs do not support a sharper one
-LATENT_SPREAD = 4.0  # standard deviation of a column before whitening: of 16, so that maps may stretch 64 times
+LATENT_SPREAD = 4.0  # standard deviation of a column before whitening, of the 16 that a latent row has room for
+FLATTEST = (
+    2.0**-11
+)  # smallest eigenvalue, in units of a column's variance, that whitening stretches: maps stay below 16
 FARTHEST_MEAN = 1.0  # of a class, in latent units: histograms are never that wrong
 
 
@@ -110,13 +114,12 @@ def first_beliefs(places: Places) -> Beliefs:
 
 def glance(curator: Asker, name: str, beliefs: Beliefs, layout: Layout, mu_squared: float) -> Glance:
     """Ask for the moments of every class around its mean, in the space where its rows are about standard normal."""
-    mu = math.sqrt(mu_squared)
-    radii = best_radii(beliefs.dim, beliefs.sizes, mu, beliefs.noise)
-    wanted = beliefs.whitening()
-    scales = np.sqrt(np.diagonal(beliefs.expected + beliefs.mean_covariances, axis1=1, axis2=2)) / LATENT_SPREAD
-    image = affine_image(beliefs.means, scales, layout)
-    latent = Latent.of(image, list(radii), list(wanted * scales[:, None, :]))
-    at_one, now = costs(beliefs, wanted, radii)
+    radii = best_radii(beliefs.dim, beliefs.sizes, math.sqrt(mu_squared), beliefs.noise)
+    spans = beliefs.spans
+    scales = np.sqrt(np.diagonal(spans, axis1=1, axis2=2)) / LATENT_SPREAD
+    whitening = inverse_root(spans / np.einsum("ki,kj->kij", scales, scales), LATENT_SPREAD**2 * FLATTEST)
+    latent = Latent.of(affine_image(beliefs.means, scales, layout), list(radii), list(whitening))
+    at_one, now = costs(beliefs, whitening / scales[:, None, :], radii)
     shares = fill(at_one / mu_squared, now)
     query = Moments(latent, (float(shares[0]), float(shares[1]), float(shares[2])))
     answer = curator.total(name, query, mu_squared)

@@ -1,8 +1,8 @@
 """The strict mixture: one Gaussian per class in latent space, after Liu, Scaglione and Peisert (2025).
 
-Three Gaussian queries through the curator: histograms, moments, and moments again in the shape that the
-first look found. The rest is post-processing. Formal guarantee: the composition of the three is mu-GDP;
-docs/proofs/mixture.md has the one paragraph that it takes.
+Gaussian queries through the curator: histograms, then moments, and moments again in the shape that was found. The
+rest is post-processing. Formal guarantee: the composition of all is mu-GDP; docs/proofs/mixture.md has the one
+paragraph that it takes.
 """
 
 from __future__ import annotations
@@ -47,14 +47,12 @@ from sfumato.private.queries import (
 SMALLEST_VARIANCE = 0.02  # of a column's scores: below it the column is as good as constant
 SMALLEST_EIGENVALUE = 0.05  # of a released correlation matrix: noisy CDFs do not support a sharper one
 LATENT_SPREAD = 4.0  # standard deviation of a column before whitening, of the 16 that a latent row has room for
-FLATTEST = (
-    2.0**-11
-)  # smallest eigenvalue, in units of a column's variance, that whitening stretches: maps stay below 16
+FLATTEST = 2.0**-11  # smallest eigenvalue, in units of a column's variance, that is stretched: maps stay below 16
 FARTHEST_MEAN = 1.0  # of a class, in latent units: histograms are never that wrong
 
 
 def fit_mixture(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores | Affine, GaussianMixture]:
-    """Ask the three queries and build the model from their answers."""
+    """Ask all queries and build the model from their answers."""
     return fit_affine(curator, layout, plan) if plan.encoding == "affine" else fit_scores(curator, layout, plan)
 
 

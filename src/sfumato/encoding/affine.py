@@ -16,11 +16,10 @@ from scipy.special import ndtr
 
 from sfumato.bins import Bins, FloatArray, IntArray, OrderedBins
 from sfumato.encoding.boxes import Boxes
-from sfumato.encoding.marginals import Marginals
 from sfumato.errors import ArgumentError
 
-WITHIN_ONE_SD = float(ndtr(1.0) - ndtr(-1.0))  # the mass of a normal within one standard deviation
-STARTS = 201  # windows tried for each column
+SCALES = 12  # tried for each class and column
+MOST_CELLS = 256  # of a histogram that only has to find centre and scale; finer ones are merged
 
 
 @dataclass(frozen=True)
@@ -60,26 +59,100 @@ def check_affine(bins: Sequence[Bins], names: Sequence[str]) -> None:
             raise ArgumentError(f"encoding 'affine' takes number columns without missing; {name!r} is not one")
 
 
-def centre_and_scale(marginals: Marginals, bins: Sequence[Bins]) -> tuple[FloatArray, FloatArray]:
-    """(classes, columns) centres and scales: middle and half-width of the shortest window with 68 % of the mass."""
-    found = [_windows(masses, _ordered(b)) for masses, b in zip(marginals.masses, bins, strict=True)]
-    centres, scales = (np.stack(part, axis=1) for part in zip(*found, strict=True))
-    return centres, scales
+@dataclass(frozen=True)
+class Places:
+    """What histograms tell of each class: its count, and in every column a centre and a scale.
+
+    `centres` and `squared_scales` are (classes, columns), and so is `centre_variances`: how far off centres may be.
+    """
+
+    counts: FloatArray
+    count_variances: FloatArray
+    centres: FloatArray
+    centre_variances: FloatArray
+    squared_scales: FloatArray
 
 
-def _windows(masses: FloatArray, bins: OrderedBins) -> tuple[FloatArray, FloatArray]:
-    half = (bins.step or 0.0) / 2.0
-    edges = np.append(bins.low - half, bins.high[-1] + half)
-    starts = np.linspace(0.0, 1.0 - WITHIN_ONE_SD, STARTS)
-    centres, scales = [], []
-    for row in masses:
-        cdf = np.append(0.0, np.cumsum(row))
-        left, right = (np.interp(u, cdf / cdf[-1], edges) for u in (starts, starts + WITHIN_ONE_SD))
-        best = int(np.argmin(right - left))
-        centres.append((left[best] + right[best]) / 2.0)
-        scales.append((right[best] - left[best]) / 2.0)
-    narrowest = (edges[-1] - edges[0]) / (len(edges) - 1) / np.sqrt(12.0)
-    return np.array(centres), np.maximum(scales, narrowest)
+def locate(histograms: Sequence[FloatArray], sd: FloatArray, bins: Sequence[Bins]) -> Places:
+    """The place of every class in every column, from noisy histograms: one (classes, bins) array a column.
+
+    A normal of each centre and scale on a grid is held against the cells; before that all centres in the bounds are
+    alike, and all scales in the logarithm. Nothing says whether a window of cells is the class or noise but the
+    count, so counts are found first, from all columns together.
+    """
+    columns = [Templates.of(_ordered(b), noisy) for b, noisy in zip(bins, histograms, strict=True)]
+    precision = np.array([1.0 / (s**2 * c.cells.shape[1]) for c, s in zip(columns, sd, strict=True)])
+    rows = precision @ np.array([c.cells.sum() for c in columns]) / precision.sum()
+    classes = len(histograms[0])
+    share = np.full(classes, max(rows / classes, 1.0))  # give or take as much
+    # Each column's own precision and (precision times count), less what went in.
+    found = [c.counts(share, share**2, s) for c, s in zip(columns, sd, strict=True)]
+    gained = np.stack([np.maximum(1.0 / variance - 1.0 / share**2, 0.0) for _, variance in found])
+    pulled = np.stack([count / variance - 1.0 / share for count, variance in found])
+    placed = []
+    for c, column in enumerate(columns):  # a column's count comes from the others, lest its noise be counted twice
+        others = 1.0 / share**2 + gained.sum(axis=0) - gained[c]
+        count = (1.0 / share + pulled.sum(axis=0) - pulled[c]) / others
+        placed.append(column.places(np.maximum(count, 1.0), 1.0 / others, float(sd[c])))
+    total = 1.0 / share**2 + gained.sum(axis=0)
+    counts = np.maximum((1.0 / share + pulled.sum(axis=0)) / total, 1.0)
+    return Places(counts, 1.0 / total, *(np.stack(part, axis=1) for part in zip(*placed, strict=True)))
+
+
+@dataclass(frozen=True)
+class Templates:
+    """The cells of a column beside those of one row from each normal on a grid."""
+
+    cells: FloatArray  # (classes, bins)
+    centres: FloatArray
+    scales: FloatArray
+    masses: FloatArray  # (templates, bins)
+    resolution: float  # variance of a value within a bin
+
+    @classmethod
+    def of(cls, bins: OrderedBins, noisy: FloatArray) -> Templates:
+        """Scales from what a bin resolves to the whole range; centres half a scale apart."""
+        half = (bins.step or 0.0) / 2.0
+        edges = np.append(bins.low - half, bins.high[-1] + half)
+        first = np.unique(np.linspace(0, len(bins.low), min(len(bins.low), MOST_CELLS) + 1).astype(int)[:-1])
+        cells, edges = np.add.reduceat(noisy, first, axis=1), np.append(edges[first], edges[-1])
+        span = edges[-1] - edges[0]
+        finest = span / len(first) / np.sqrt(12.0)
+        scales = np.geomspace(finest, span / np.sqrt(12.0), SCALES)
+        grids = [np.linspace(edges[0], edges[-1], int(2.0 * span / scale) + 1) for scale in scales]
+        centres = np.concatenate(grids)
+        widths = np.repeat(scales, [len(grid) for grid in grids])
+        cdf = ndtr((edges - centres[:, None]) / widths[:, None])
+        cdf[:, 0], cdf[:, -1] = 0.0, 1.0  # what lies outside is clamped
+        return cls(cells, centres, widths, np.diff(cdf, axis=1), finest**2)
+
+    def counts(self, counts: FloatArray, variances: FloatArray, sd: float) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of each class's count, given what was believed of it."""
+        weights, heights, height_variances = self._weigh(counts, variances, sd)
+        mean = (weights * heights).sum(axis=1)
+        return mean, (weights * (heights**2 + height_variances)).sum(axis=1) - mean**2
+
+    def places(self, counts: FloatArray, variances: FloatArray, sd: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean and variance of each class's centre, and its squared scale."""
+        weights, _, _ = self._weigh(counts, variances, sd)
+        centres = weights @ self.centres
+        spread = weights @ self.centres**2 - centres**2
+        return centres, spread.clip(0.0) + self.resolution, np.exp(2.0 * (weights @ np.log(self.scales)))
+
+    def _weigh(self, counts: FloatArray, variances: FloatArray, sd: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """How likely each template is for each class, and the height (the count) it then has.
+
+        With cells y, template p and a count known as n +- v, the height has precision p.p / s^2 + 1 / v^2, and the
+        likelihood left after it is integrated out is that of a normal.
+        """
+        energy = (self.masses**2).sum(axis=1)
+        cell = (sd**2 + counts * energy.mean())[:, None]  # noise, and the rows' own scatter
+        precision = energy / cell + 1.0 / variances[:, None]
+        heights = (self.cells @ self.masses.T / cell + (counts / variances)[:, None]) / precision
+        fit = 0.5 * (heights.clip(0.0) ** 2 * precision - np.log(precision))
+        # Centres lie closer for small scales: each scale counts the same.
+        weights = np.exp(fit - fit.max(axis=1, keepdims=True)) * self.scales
+        return weights / weights.sum(axis=1, keepdims=True), heights, 1.0 / precision
 
 
 def _ordered(bins: Bins) -> OrderedBins:

@@ -16,7 +16,8 @@ from sfumato.bins import FloatArray, IntArray
 from sfumato.encoding.marginals import Marginals
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.moments import pull
-from sfumato.mechanisms.plan import moment_costs, radius, split
+from sfumato.mechanisms.plan import moment_costs, radius
+from sfumato.mechanisms.shares import split
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.queries import LATENT_BITS, Asker, Cells, Latent, Moments, ScoreImage, Sums
 

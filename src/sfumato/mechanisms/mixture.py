@@ -1,18 +1,22 @@
 """The strict mixture: one Gaussian per class in latent space, after Liu, Scaglione and Peisert (2025).
 
-Three Gaussian queries through the curator: histograms, moments, and moments again in the shape that the
-first look found. The rest is post-processing. Formal guarantee: the composition of the three is mu-GDP;
-docs/proofs/mixture.md has the one paragraph that it takes.
+Gaussian queries through the curator: histograms, then moments, and moments again in the shape that was found. The
+rest is post-processing. Formal guarantee: the composition of all is mu-GDP; docs/proofs/mixture.md has the one
+paragraph that it takes.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sfumato.bins import FloatArray, Layout, OrderedBins
-from sfumato.encoding.affine import Affine, centre_and_scale
+from sfumato.encoding.affine import Affine, Places, locate
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.beliefs import FEWEST, Beliefs, Glance, costs, learn
+from sfumato.mechanisms.clipping import best_radii
 from sfumato.mechanisms.moments import (
     Look,
     Space,
@@ -20,38 +24,48 @@ from sfumato.mechanisms.moments import (
     combine,
     combine_means,
     entry_noise,
+    inverse_root,
     look,
     pull,
-    shrink_means,
     to_plain,
 )
 from sfumato.mechanisms.plan import Plan
+from sfumato.mechanisms.shares import fill
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries import FIXED_BITS, LATENT_BITS, AffineImage, Asker, Histograms, ScoreImage
+from sfumato.private.queries import (
+    FIXED_BITS,
+    LATENT_BITS,
+    MAP_BITS,
+    AffineImage,
+    Asker,
+    Histograms,
+    Latent,
+    Moments,
+    ScoreImage,
+)
 
 SMALLEST_VARIANCE = 0.02  # of a column's scores: below it the column is as good as constant
 SMALLEST_EIGENVALUE = 0.05  # of a released correlation matrix: noisy CDFs do not support a sharper one
+LATENT_SPREAD = 4.0  # standard deviation of a column before whitening, of the 16 that a latent row has room for
+FLATTEST = 2.0**-11  # smallest eigenvalue, in units of a column's variance, that is stretched: maps stay below 16
 FARTHEST_MEAN = 1.0  # of a class, in latent units: histograms are never that wrong
 
 
 def fit_mixture(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores | Affine, GaussianMixture]:
-    """Ask the three queries and build the model from their answers."""
-    marginals = ask_histograms(curator, layout, plan)
-    if plan.encoding == "affine":
-        return fit_affine(curator, layout, plan, marginals)
-    return fit_scores(curator, layout, plan, marginals)
+    """Ask all queries and build the model from their answers."""
+    return fit_affine(curator, layout, plan) if plan.encoding == "affine" else fit_scores(curator, layout, plan)
 
 
-def ask_histograms(curator: Asker, layout: Layout, plan: Plan) -> Marginals:
-    """Round 0: class counts and every column's class-conditional distribution."""
+def ask_histograms(curator: Asker, layout: Layout, plan: Plan) -> tuple[list[FloatArray], FloatArray]:
+    """Round 0: every column's cells in every class, and the noise that a column's cells have."""
     query = Histograms(layout.sizes, layout.classes, plan.column_shares)
     answer = curator.total("histograms", query, plan.histogram_share * plan.mu**2)
-    sd = np.array([cells[0, 0] for cells in query.unpack(answer.sd)])
-    return clean(query.unpack(answer.values), sd, layout.bins)
+    return query.unpack(answer.values), np.array([cells[0, 0] for cells in query.unpack(answer.sd)])
 
 
-def fit_scores(curator: Asker, layout: Layout, plan: Plan, marginals: Marginals) -> tuple[Scores, GaussianMixture]:
+def fit_scores(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores, GaussianMixture]:
     """One Gaussian per class in the space of normal scores."""
+    marginals = clean(*ask_histograms(curator, layout, plan), layout.bins)
     scores = Scores.of(marginals, layout.bins)
     variances = scores.variances()
     plain = Space.plain(ScoreImage.of(scores.tables()), (variances + scores.means() ** 2).sum(axis=1))
@@ -69,24 +83,49 @@ def fit_scores(curator: Asker, layout: Layout, plan: Plan, marginals: Marginals)
     return scores, GaussianMixture(counts / counts.sum(), means, np.stack(correlations))
 
 
-def fit_affine(curator: Asker, layout: Layout, plan: Plan, marginals: Marginals) -> tuple[Affine, GaussianMixture]:
-    """One Gaussian per class in data units: the second look is taken around the first one's means."""
-    centres, scales = centre_and_scale(marginals, layout.bins)
-    spreads = np.full(plan.classes, float(plan.columns))
-    plain = Space.plain(affine_image(centres, scales, layout), spreads)
-    pilot_budget = plan.rounds[1].share * plan.mu**2
-    pilot = look(curator, "moments", plain, marginals.counts, pilot_budget)
-    shift = shrink_means(pilot.means, np.broadcast_to(pilot.mean_sd[:, None] ** 2, pilot.means.shape))
-    shapes = settle_shapes(pilot.covariances, entry_noise(pilot))
-    moved = Space.plain(affine_image(centres + scales * shift, scales, layout), spreads)
-    space = choose_space(moved, shapes, pilot, curator.remaining / pilot_budget)
-    final = look(curator, "moments again", space, marginals.counts, curator.remaining)
+def fit_affine(curator: Asker, layout: Layout, plan: Plan) -> tuple[Affine, GaussianMixture]:
+    """One Gaussian per class in data units: look where each class is believed to be, and believe what is seen."""
+    histograms, sd = ask_histograms(curator, layout, plan)
+    beliefs = first_beliefs(locate(histograms, sd, layout.bins))
+    looks = plan.rounds[1:]
+    for i, each in enumerate(looks):
+        mu_squared = curator.remaining / (len(looks) - i)
+        beliefs = learn(beliefs, glance(curator, each.name, beliefs, layout, mu_squared))
+    counts = np.maximum(beliefs.counts, FEWEST)
+    return Affine(), GaussianMixture(counts / counts.sum(), beliefs.means, beliefs.covariances)
 
-    shapes = to_plain(settle_residuals(*combine(pilot, final)), final)
-    units = np.einsum("ki,kj->kij", scales, scales)
-    counts = class_counts(marginals, layout, pilot, final)
-    means = centres + scales * shrink_means(*combine_means(pilot, final, shift))
-    return Affine(), GaussianMixture(counts / counts.sum(), means, shapes * units)
+
+def first_beliefs(places: Places) -> Beliefs:
+    """What histograms say of the classes; they are silent on correlations."""
+    classes, dim = places.centres.shape
+    unit = np.eye(dim)
+    return Beliefs(
+        places.counts,
+        places.count_variances,
+        places.centres,
+        places.centre_variances[:, :, None] * unit,
+        places.squared_scales[:, :, None] * unit,
+        unit / np.sqrt(places.squared_scales)[:, :, None],
+        np.full(classes, 2.0 / (dim + 1)),
+    )
+
+
+def glance(curator: Asker, name: str, beliefs: Beliefs, layout: Layout, mu_squared: float) -> Glance:
+    """Ask for the moments of every class around its mean, in the space where its rows are about standard normal."""
+    radii = best_radii(beliefs.dim, beliefs.sizes, math.sqrt(mu_squared), beliefs.noise)
+    spans = beliefs.spans
+    scales = np.sqrt(np.diagonal(spans, axis1=1, axis2=2)) / LATENT_SPREAD
+    whitening = inverse_root(spans / np.einsum("ki,kj->kij", scales, scales), LATENT_SPREAD**2 * FLATTEST)
+    latent = Latent.of(affine_image(beliefs.means, scales, layout), list(radii), list(whitening))
+    at_one, now = costs(beliefs, whitening / scales[:, None, :], radii)
+    shares = fill(at_one / mu_squared, now)
+    query = Moments(latent, (float(shares[0]), float(shares[1]), float(shares[2])))
+    answer = curator.total(name, query, mu_squared)
+    counts, sums, seconds = query.unpack(answer.values)
+    count_sd, sum_sd, second_sd = query.unpack(answer.sd)
+    assert latent.maps is not None
+    applied = np.stack(latent.maps) / 2.0**MAP_BITS / scales[:, None, :]  # as quantised
+    return Glance(applied, radii, counts, sums, seconds, count_sd, sum_sd[:, 0], second_sd[:, 0, 0])
 
 
 def affine_image(centres: FloatArray, scales: FloatArray, layout: Layout) -> AffineImage:
@@ -109,26 +148,6 @@ def settle(covariances: FloatArray, noise: FloatArray, variances: FloatArray) ->
     mixed = _shrink(np.where(free, covariances / units, 0.0), np.where(free, noise / units**2, 0.0), 0.0)
     own = np.where(free, mixed, 0.0) + np.eye(variances.shape[1])
     return np.stack([nearest_correlation(m) for m in own]) * units
-
-
-def settle_shapes(covariances: FloatArray, noise: FloatArray) -> FloatArray:
-    """Covariances in standardised units, shrunk like correlations but with variances of their own."""
-    return _lift(_shrink(covariances, noise, np.eye(covariances.shape[1])))
-
-
-def settle_residuals(covariances: FloatArray, noise: FloatArray) -> FloatArray:
-    """Covariances in the space that the first look whitened: each shrunk towards what that look found, the unit."""
-    unit = np.eye(covariances.shape[1])
-    pulls = np.array([pull(n.sum(), ((c - unit) ** 2).sum(), c.size) for c, n in zip(covariances, noise, strict=True)])
-    return _lift(covariances + pulls[:, None, None] * (unit - covariances))
-
-
-def _lift(matrices: FloatArray) -> FloatArray:
-    """Raise eigenvalues below a small share of the mean eigenvalue."""
-    floor = SMALLEST_EIGENVALUE * np.trace(matrices, axis1=1, axis2=2).clip(min=1.0) / matrices.shape[1]
-    values, vectors = np.linalg.eigh(matrices)
-    lifted = np.maximum(values, floor[:, None])
-    return np.asarray((vectors * lifted[:, None, :]) @ np.swapaxes(vectors, 1, 2))
 
 
 def _shrink(matrices: FloatArray, noise: FloatArray, target: FloatArray | float) -> FloatArray:

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
 
 from sfumato.bins import FloatArray
+from sfumato.mechanisms.clipping import Clip
 from sfumato.mechanisms.plan import moment_costs, radius
 from sfumato.private.queries import MAP_BITS, Asker, Image, Latent, Moments
 
@@ -90,19 +90,16 @@ def look(curator: Asker, name: str, space: Space, expected: FloatArray, mu_squar
 
 
 def unclipped(dim: int, clip: float, spread: float) -> float:
-    """The share of the second moment that survives clipping, for normal rows of mean square norm `spread`.
-
-    E min(X, c) / d for X chi-square with d degrees of freedom is F_{d+2}(c) + c (1 - F_d(c)) / d.
-    """
-    c = clip**2 * dim / max(spread, SMALLEST_SPREAD)
-    return float(chi2.cdf(c, dim + 2) + c * chi2.sf(c, dim) / dim)
+    """The share of the second moment that survives clipping, for normal rows of mean square norm `spread`."""
+    return float(Clip(dim, np.array(clip * math.sqrt(dim / max(spread, SMALLEST_SPREAD)))).second)
 
 
-def entry_variance(sd: float, gram: FloatArray) -> FloatArray:
+def entry_variance(sd: FloatArray | float, gram: FloatArray) -> FloatArray:
     """Variance of the entries of A W A^T with gram = A A^T, for symmetric noise W with standard deviation
-    `sd` on the diagonal and sd / sqrt(2) off it."""
-    diagonal = np.diag(gram)
-    return np.asarray(0.5 * sd**2 * (np.outer(diagonal, diagonal) + gram**2))
+    `sd` on the diagonal and sd / sqrt(2) off it; or for a stack of them."""
+    diagonal = np.diagonal(gram, axis1=-2, axis2=-1)
+    energy = diagonal[..., :, None] * diagonal[..., None, :] + gram**2
+    return np.asarray(0.5 * np.asarray(sd)[..., None, None] ** 2 * energy)
 
 
 def entry_noise(view: Look) -> FloatArray:
@@ -119,7 +116,7 @@ def choose_space(plain: Space, shapes: FloatArray, pilot: Look, ratio: float) ->
     a quarter of the sum of its entry variances in whitened units. Where the space is left alone, both
     looks together are exactly one look at the whole budget, so nothing is lost by having asked twice.
     """
-    white = Space.white(plain.image, np.stack([_inverse_root(shape) for shape in shapes]))
+    white = Space.white(plain.image, np.stack([inverse_root(shape, FLATTEST) for shape in shapes]))
     counts = pilot.counts.clip(1.0)
     leave = stretch = 0.0
     for k, a in enumerate(white.maps):
@@ -132,9 +129,11 @@ def choose_space(plain: Space, shapes: FloatArray, pilot: Look, ratio: float) ->
     return white if stretch < leave else plain
 
 
-def _inverse_root(shape: FloatArray) -> FloatArray:
+def inverse_root(shape: FloatArray, flattest: float) -> FloatArray:
+    """The symmetric matrix that whitens a shape (or a stack of them), with eigenvalues lifted to `flattest`."""
     values, vectors = np.linalg.eigh(shape)
-    return np.asarray((vectors / np.sqrt(np.maximum(values, FLATTEST))) @ vectors.T)
+    stretch = 1.0 / np.sqrt(np.maximum(values, flattest))
+    return np.asarray((vectors * stretch[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
 
 def combine(pilot: Look, final: Look) -> tuple[FloatArray, FloatArray]:

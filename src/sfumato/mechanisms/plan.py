@@ -16,13 +16,14 @@ import numpy as np
 
 from sfumato.bins import FloatArray, Layout
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms.forecast import LOOKS, best_forecast, broken_stick
+from sfumato.mechanisms.shares import split
 from sfumato.private.accounting import Adjacency
 
 DEFAULT_ROWS = 10_000  # a public guess, where the user makes none
 MOST_ROWS = 1 << 60
 LOG_SLOPE = 10.0  # how much a column's log-density is taken to change over its range
 HIDDEN_CELLS = 4.0  # how many times the second-order cost of a histogram its hidden cells add up to
-AFFINE_HISTOGRAM_SHARE = 0.5  # an affine model's histograms only find centres and scales
 PILOT_SHARE = 1.0 / 3.0  # of the moments' budget, for the round that finds their shape
 
 
@@ -90,47 +91,82 @@ def make_plan(
     guess = DEFAULT_ROWS if rows is None else rows
     if isinstance(guess, bool) or not isinstance(guess, int) or not 1 <= guess <= MOST_ROWS:
         raise ArgumentError(f"rows must be a whole number above 0, a public guess at the number of rows, not {rows!r}")
-    classes, columns = layout.classes, len(layout.names)
-    per_class = np.full(classes, guess / classes)
-    resolutions = effective_bins(layout.sizes, guess / classes, mu / math.sqrt(2.0))
-    histogram = marginal_cost(resolutions, guess / classes, mu / math.sqrt(2.0))
-    moments = moment_costs(per_class, columns, radius(columns))
-    parts = [histogram, moments.count, moments.mean, moments.covariance]
-    shares = split(parts)
-    if encoding == "affine":
-        shares = np.append(AFFINE_HISTOGRAM_SHARE, (1.0 - AFFINE_HISTOGRAM_SHARE) * split(parts[1:]))
     # A replacement or a changed label moves every query of this mechanism by sqrt(2), a unit by its rows.
     reach = (1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0) * unit_rows**2
-    names = ["marginals", "class weights", "means", "covariances"]
-    loss = {name: float(reach * cost / (share * mu**2)) for name, cost, share in zip(names, parts, shares, strict=True)}
-    column_shares = split(resolutions**2)
-    share = float(shares[0])
+    divide = _divide_affine if encoding == "affine" else _divide_scores
+    division = divide(layout, guess, mu, reach)
+    share = division.shares[0]
     return Plan(
         epsilon=epsilon,
         delta=delta,
         mu=mu,
         adjacency=adjacency,
         rows=guess,
-        classes=classes,
-        columns=columns,
-        cells=classes * sum(layout.sizes),
+        classes=layout.classes,
+        columns=len(layout.names),
+        cells=layout.classes * sum(layout.sizes),
         encoding=encoding,
-        rounds=_rounds(mu, share),
-        column_shares=tuple(float(s) for s in column_shares),
-        moment_shares=moments.shares,
-        cell_sd=math.sqrt(reach / share / float(column_shares.max())) / mu,
-        expected_kl=loss,
+        rounds=division.rounds(mu),
+        column_shares=tuple(float(s) for s in division.column_shares),
+        moment_shares=division.moment_shares,
+        cell_sd=math.sqrt(reach / share / float(division.column_shares.max())) / mu,
+        expected_kl=division.expected_kl,
     )
 
 
-def split(costs: Sequence[float] | FloatArray) -> FloatArray:
-    """Shares of a squared budget that minimise sum of costs[i] / share[i].
+@dataclass(frozen=True)
+class _Division:
+    """How an encoding divides its budget: between rounds, between columns, and between the moments."""
 
-    >>> split([1.0, 4.0, 1.0]).tolist()
-    [0.25, 0.5, 0.25]
-    """
-    roots = np.sqrt(np.asarray(costs, dtype=np.float64))
-    return np.asarray(roots / roots.sum())
+    names: tuple[str, ...]
+    purposes: tuple[str, ...]
+    shares: tuple[float, ...]
+    column_shares: FloatArray
+    moment_shares: tuple[float, float, float]
+    expected_kl: dict[str, float]
+
+    def rounds(self, mu: float) -> tuple[Round, ...]:
+        parts = zip(self.names, self.shares, self.purposes, strict=True)
+        return tuple(Round(name, share, mu * math.sqrt(share), purpose) for name, share, purpose in parts)
+
+
+def _divide_scores(layout: Layout, rows: int, mu: float, reach: float) -> _Division:
+    classes, columns = layout.classes, len(layout.names)
+    resolutions = effective_bins(layout.sizes, rows / classes, mu / math.sqrt(2.0))
+    histogram = marginal_cost(resolutions, rows / classes, mu / math.sqrt(2.0))
+    moments = moment_costs(np.full(classes, rows / classes), columns, radius(columns))
+    parts = [histogram, moments.count, moments.mean, moments.covariance]
+    shares = split(parts)
+    names = ["marginals", "class weights", "means", "covariances"]
+    rest = 1.0 - float(shares[0])
+    return _Division(
+        names=("histograms", "moments", "moments again"),
+        purposes=(
+            "class counts, every column's distribution, the latent scale",
+            "how the columns go together, a first look",
+            "the same, in the shape that the first look found",
+        ),
+        shares=(float(shares[0]), rest * PILOT_SHARE, rest * (1.0 - PILOT_SHARE)),
+        column_shares=split(resolutions**2),
+        moment_shares=moments.shares,
+        expected_kl={n: float(reach * c / (s * mu**2)) for n, c, s in zip(names, parts, shares, strict=True)},
+    )
+
+
+def _divide_affine(layout: Layout, rows: int, mu: float, reach: float) -> _Division:
+    found = best_forecast(rows * broken_stick(layout.classes), layout.sizes, mu / math.sqrt(reach))
+    looks = range(1, LOOKS + 1)
+    return _Division(
+        names=("histograms", *(f"moments {i}" for i in looks)),
+        purposes=(
+            "where each class lies in every column, and how wide",
+            *(f"look {i} of {LOOKS} at its moments, around where it was last seen" for i in looks),
+        ),
+        shares=(found.histogram_share, *((1.0 - found.histogram_share) / LOOKS for _ in looks)),
+        column_shares=np.full(len(layout.names), 1.0 / len(layout.names)),
+        moment_shares=found.moment_shares,
+        expected_kl=found.expected_kl,
+    )
 
 
 def radius(dim: float) -> float:
@@ -170,13 +206,3 @@ def moment_costs(counts: FloatArray, dim: int, clip: float) -> MomentCosts:
         mean=0.5 * dim * clip**2 * per_class,
         covariance=0.25 * dim * (dim + 1) / 2.0 * clip**4 * per_class,
     )
-
-
-def _rounds(mu: float, histogram_share: float) -> tuple[Round, ...]:
-    rest = 1.0 - histogram_share
-    shares = [
-        ("histograms", histogram_share, "class counts, every column's distribution, the latent scale"),
-        ("moments", rest * PILOT_SHARE, "how the columns go together, a first look"),
-        ("moments again", rest * (1.0 - PILOT_SHARE), "the same, in the shape that the first look found"),
-    ]
-    return tuple(Round(name, share, mu * math.sqrt(share), purpose) for name, share, purpose in shares)

@@ -257,6 +257,8 @@ CHANGES: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
     ),
     "an unknown version": lambda d, a: d.update(version=10**4000),
     "a key that moves the cursor": lambda d, a: d["guarantee"].update({"\x1b[2J": 1}),
+    "many wrong components": lambda d, a: d.update(components=[0] * 10**5),
+    "components without end": lambda d, a: d.update(components=[1, 10**9]),
     "many wrong spends": lambda d, a: d["guarantee"].update(spends=[{}] * 10**5),
 }
 

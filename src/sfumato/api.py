@@ -38,6 +38,7 @@ def plan(
     adjacency: str = "add-remove",
     encoding: str = "scores",
     rows: int | None = None,
+    components: int | None = None,
 ) -> Plan:
     """What a fit would ask and how much it would lose, without touching any data.
 
@@ -59,6 +60,7 @@ def plan(
         rows=rows,
         unit_rows=1 if checked.unit is None else checked.unit.rows,
         encoding=encoding,
+        components=components,
     )
 
 
@@ -72,6 +74,7 @@ def fit(
     adjacency: str = "add-remove",
     encoding: str = "scores",
     rows: int | None = None,
+    components: int | None = None,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
     insecure_seed: int | None = None,
@@ -100,6 +103,7 @@ def fit(
         adjacency=adjacency,
         encoding=encoding,
         rows=rows,
+        components=components,
         insecure_seed=insecure_seed,
         workers=workers,
     )
@@ -117,6 +121,7 @@ def prepare(
     adjacency: str = "add-remove",
     encoding: str = "scores",
     rows: int | None = None,
+    components: int | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
 ) -> Job:
@@ -124,7 +129,15 @@ def prepare(
     _one_of("mechanism", mechanism, MECHANISMS)
     checked = _schema(schema)
     checked.require_confirmed()
-    planned = plan(checked, epsilon=epsilon, delta=delta, adjacency=adjacency, encoding=encoding, rows=rows)
+    planned = plan(
+        checked,
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=adjacency,
+        encoding=encoding,
+        rows=rows,
+        components=components,
+    )
     layout = Layout.of(checked)
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))

@@ -78,7 +78,7 @@ class _Document(BaseModel):
     library: str
     mechanism: Literal["mixture"]
     encoding: Literal["scores", "affine"]
-    components: tuple[Annotated[int, Field(ge=1, le=MOST_COMPONENTS)], ...] | None = None
+    components: Annotated[tuple[Annotated[int, Field(ge=1, le=MOST_COMPONENTS)], ...], FailFast()] | None = None
     guarantee: _Guarantee
     data_schema: dict[str, Any] = Field(alias="schema")
 

@@ -7,7 +7,6 @@ sensitivity it has for one Gaussian. docs/proofs/mixture.md has the proof, and h
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,44 +15,30 @@ from sfumato.bins import FloatArray, IntArray
 from sfumato.encoding.marginals import Marginals
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.moments import pull
-from sfumato.mechanisms.plan import moment_costs, radius
+from sfumato.mechanisms.plan import LLOYD_ROUNDS, LLOYD_SHARE, Plan, best_number, moment_costs, radius
 from sfumato.mechanisms.shares import split
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.queries import LATENT_BITS, Asker, Cells, Latent, Moments, ScoreImage, Sums
 
-GAIN_PER_DOUBLING = 0.05  # nats a row that twice as many components are taken to be worth
-MOST_COMPONENTS = 16  # of a class, where the number is chosen
-LLOYD_ROUNDS = 3
-LLOYD_SHARE = 0.2  # of what the histograms leave
 START_SCALE = 0.7  # of a column's standard deviation: where the starts lie
 TIGHTEST = 0.2  # of a class's spread, what cells are taken to leave at the least
 SMALLEST_EIGENVALUE = 0.05  # of a component's covariance, in units where a column's variance is about 1
 FEWEST = 3.0  # standard deviations of a count that a cell is taken to hold at the least
 
 
-def best_number(count: float, dim: int, spread: float, mu_squared: float) -> int:
-    """How many components pay: of M, each has count / M rows, and the noise on its covariance costs M^2 times what it
-    costs one. With a gain of g log2(M), the best M is sqrt(g / (2 ln 2 cost))."""
-    cost = moment_costs(np.array([max(count, 1.0)]), dim, radius(spread)).covariance / mu_squared
-    best = math.sqrt(GAIN_PER_DOUBLING / (2.0 * math.log(2.0) * cost))
-    return int(np.clip(round(best), 1, MOST_COMPONENTS))
-
-
-def fit_components(
-    curator: Asker, scores: Scores, marginals: Marginals, wanted: int | None
-) -> tuple[Scores, GaussianMixture]:
-    """Ask for cells and their moments, and build the mixture: `wanted` components a class, or as many as pay."""
+def fit_components(curator: Asker, plan: Plan, scores: Scores, marginals: Marginals) -> tuple[Scores, GaussianMixture]:
+    """Ask for cells and their moments, and build the mixture, with as many components a class as planned or as pay."""
     image = ScoreImage.of(scores.tables())
     spreads = (scores.variances() + scores.means() ** 2).sum(axis=1)
     lloyd_budget = LLOYD_SHARE * curator.remaining
     sizes = [
-        wanted or best_number(count, image.dim, spread, curator.remaining - lloyd_budget)
+        plan.components or best_number(count, image.dim, spread, curator.remaining - lloyd_budget)
         for count, spread in zip(marginals.counts, spreads, strict=True)
     ]
     cells = Cells.of(image, starts(sizes, np.sqrt(scores.variances())))
     counts = np.repeat(marginals.counts / sizes, sizes)
     for i in range(LLOYD_ROUNDS):
-        cells, counts = move(curator, f"cells, round {i + 1}", cells, counts, spreads, lloyd_budget / LLOYD_ROUNDS)
+        cells, counts = move(curator, f"cells {i + 1}", cells, counts, spreads, lloyd_budget / LLOYD_ROUNDS)
     counts, means, covariances = look_inside(curator, cells, counts, spreads)
     mixture = assemble(marginals, np.array(cells.classes), counts, means, covariances)
     return scores.matched(mixture), mixture

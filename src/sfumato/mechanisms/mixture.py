@@ -17,6 +17,7 @@ from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.beliefs import FEWEST, Beliefs, Glance, costs, learn
 from sfumato.mechanisms.clipping import best_radii
+from sfumato.mechanisms.components import fit_components
 from sfumato.mechanisms.moments import (
     Look,
     Space,
@@ -64,9 +65,11 @@ def ask_histograms(curator: Asker, layout: Layout, plan: Plan) -> tuple[list[Flo
 
 
 def fit_scores(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores, GaussianMixture]:
-    """One Gaussian per class in the space of normal scores."""
+    """One Gaussian per class in the space of normal scores, or several."""
     marginals = clean(*ask_histograms(curator, layout, plan), layout.bins)
     scores = Scores.of(marginals, layout.bins)
+    if plan.components != 1:
+        return fit_components(curator, plan, scores, marginals)
     variances = scores.variances()
     plain = Space.plain(ScoreImage.of(scores.tables()), (variances + scores.means() ** 2).sum(axis=1))
     pilot_budget = plan.rounds[1].share * plan.mu**2

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,10 @@ MOST_ROWS = 1 << 60
 LOG_SLOPE = 10.0  # how much a column's log-density is taken to change over its range
 HIDDEN_CELLS = 4.0  # how many times the second-order cost of a histogram its hidden cells add up to
 PILOT_SHARE = 1.0 / 3.0  # of the moments' budget, for the round that finds their shape
+GAIN_PER_DOUBLING = 0.05  # nats a row that twice as many components are taken to be worth
+MOST_COMPONENTS = 16  # of a class, where the number is chosen
+LLOYD_ROUNDS = 3  # in which cells are found
+LLOYD_SHARE = 0.2  # of what the histograms leave
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class Plan:
     moment_shares: tuple[float, float, float]
     cell_sd: float
     expected_kl: dict[str, float]
+    components: int | None  # a class; None: as many as the noisy counts say will pay
 
     @property
     def histogram_share(self) -> float:
@@ -86,15 +91,27 @@ def make_plan(
     rows: int | None,
     unit_rows: int = 1,
     encoding: str = "scores",
+    components: int | None = None,
 ) -> Plan:
-    """Divide the budget between histograms and moments from public facts alone."""
+    """Divide the budget between histograms and moments from public facts alone.
+
+    `components` a class, or None for as many as pay: one where they cannot by the guess of rows, else by noisy counts.
+    """
     guess = DEFAULT_ROWS if rows is None else rows
     if isinstance(guess, bool) or not isinstance(guess, int) or not 1 <= guess <= MOST_ROWS:
         raise ArgumentError(f"rows must be a whole number above 0, a public guess at the number of rows, not {rows!r}")
     # A replacement or a changed label moves every query of this mechanism by sqrt(2), a unit by its rows.
     reach = (1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0) * unit_rows**2
+    if components is not None and (isinstance(components, bool) or not isinstance(components, int) or components < 1):
+        raise ArgumentError(f"components must be a whole number above 0, or None to have it chosen, not {components!r}")
     divide = _divide_affine if encoding == "affine" else _divide_scores
     division = divide(layout, guess, mu, reach)
+    if encoding == "scores" and components is None:
+        rest = (1.0 - division.shares[0]) * (1.0 - LLOYD_SHARE) * mu**2 / reach
+        columns = len(layout.names)
+        components = 1 if best_number(guess / layout.classes, columns, columns, rest) == 1 else None
+    if encoding == "scores" and components != 1:
+        division = _into_cells(division)
     share = division.shares[0]
     return Plan(
         epsilon=epsilon,
@@ -111,6 +128,7 @@ def make_plan(
         moment_shares=division.moment_shares,
         cell_sd=math.sqrt(reach / share / float(division.column_shares.max())) / mu,
         expected_kl=division.expected_kl,
+        components=components,
     )
 
 
@@ -151,6 +169,30 @@ def _divide_scores(layout: Layout, rows: int, mu: float, reach: float) -> _Divis
         moment_shares=moments.shares,
         expected_kl={n: float(reach * c / (s * mu**2)) for n, c, s in zip(names, parts, shares, strict=True)},
     )
+
+
+def _into_cells(one: _Division) -> _Division:
+    """The rounds where classes have several components: cells are found, then looked into."""
+    rest = 1.0 - one.shares[0]
+    rounds = range(1, LLOYD_ROUNDS + 1)
+    return replace(
+        one,
+        names=(one.names[0], *(f"cells {i}" for i in rounds), "moments"),
+        purposes=(
+            one.purposes[0],
+            *(f"round {i} of {LLOYD_ROUNDS} of cutting each class into cells" for i in rounds),
+            "how the columns go together in every cell",
+        ),
+        shares=(one.shares[0], *(rest * LLOYD_SHARE / LLOYD_ROUNDS for _ in rounds), rest * (1.0 - LLOYD_SHARE)),
+    )
+
+
+def best_number(count: float, dim: int, spread: float, mu_squared: float) -> int:
+    """How many components of a class pay. Each of M has count / M rows, so that the noise on covariances costs M^2
+    times what it costs one; against a gain of g log2(M), the best M is sqrt(g / (2 ln 2 cost))."""
+    cost = moment_costs(np.array([max(count, 1.0)]), dim, radius(spread)).covariance / mu_squared
+    best = math.sqrt(GAIN_PER_DOUBLING / (2.0 * math.log(2.0) * cost))
+    return int(np.clip(round(best), 1, MOST_COMPONENTS))
 
 
 def _divide_affine(layout: Layout, rows: int, mu: float, reach: float) -> _Division:

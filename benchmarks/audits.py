@@ -24,9 +24,11 @@ FOLDER = Path("audits")
 MU_ONE = 4.377  # at delta 1e-5
 SETTINGS = {  # epsilon and trials, where they are not the usual ones
     "mixture": (MU_ONE, 20_000),
+    "mixture-components": (MU_ONE, 2_000),
     "gaussian-query": (MU_ONE, 20_000),
     "histogram-query": (MU_ONE, 20_000),
     "moment-query": (MU_ONE, 20_000),
+    "cell-query": (MU_ONE, 20_000),
     "membership": (1.0, 1_000),
 }
 USUAL = (1.0, 20_000)

@@ -127,7 +127,7 @@ def test_a_clone_spends_anew_and_a_secure_fit_says_what_it_guarantees() -> None:
     ("options", "message"),
     [
         ({"bounds": None}, "bounds must be given"),
-        ({"components_per_class": 4}, "components_per_class must be 1"),
+        ({"components_per_class": 0}, "components must be a whole number from 1 to 1000, or 'auto', not 0"),
         ({"epsilon": 0}, "epsilon"),
         ({"delta": 1}, "delta"),
         ({"adjacency": "nearby"}, "adjacency must be"),

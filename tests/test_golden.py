@@ -8,6 +8,7 @@ yet, and writes the rows and records of all anew; a release file that is there i
 import io
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,12 @@ AFFINE: dict[str, Any] = {
     },
 }
 SCHEMAS = {"scores": SCORES, "affine": AFFINE}
+# Every kind of file: its name begins with its format version. A file of one component a class still says 1.
+KINDS: dict[str, dict[str, Any]] = {
+    "v1-scores": {"encoding": "scores", "components": 1},
+    "v1-affine": {"encoding": "affine", "components": 1},
+    "v2-components": {"encoding": "scores", "components": 3},
+}
 # Rows with missing cells, and with one that has no place in the schema.
 FIXED: dict[str, list[dict[str, Any]]] = {
     "scores": [
@@ -123,11 +130,11 @@ def record(release: sf.Release) -> dict[str, Any]:
 
 def write_golden() -> None:
     FOLDER.mkdir(exist_ok=True)
-    for encoding, schema in SCHEMAS.items():
-        path = FOLDER / f"v{VERSION}-{encoding}.sfumato"
+    for name, options in KINDS.items():
+        path = FOLDER / f"{name}.sfumato"
         if not path.exists():
-            data = table(encoding)
-            sf.fit(data, schema, epsilon=2, delta=1e-6, encoding=encoding, insecure_seed=1).save(path)
+            data, schema = table(options["encoding"]), SCHEMAS[options["encoding"]]
+            sf.fit(data, schema, epsilon=2, delta=1e-6, insecure_seed=1, **options).save(path)
     for path in FOLDER.glob("*.sfumato"):
         release = sf.load(path)
         release.sample(ROWS, seed=SEED).to_csv(path.with_suffix(".csv"), index=False)
@@ -144,7 +151,18 @@ each = pytest.mark.parametrize("path", GOLDEN, ids=[path.stem for path in GOLDEN
 
 def test_there_is_a_file_of_each_version_and_encoding() -> None:
     names = {path.stem for path in GOLDEN}
-    assert names >= {f"v{version}-{encoding}" for version in range(1, VERSION + 1) for encoding in SCHEMAS}
+    assert names >= set(KINDS)
+    assert {name.split("-")[0] for name in KINDS} == {f"v{version}" for version in range(1, VERSION + 1)}
+
+
+@each
+def test_its_name_says_its_version_and_it_has_its_components(path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        document = json.loads(archive.read("release.json"))
+    assert path.stem.startswith(f"v{document['version']}-")
+    release = sf.load(path)
+    expected = KINDS[path.stem]["components"]
+    assert np.bincount(release.mixture.component_class).tolist() == [expected] * release.layout.classes
 
 
 @each

@@ -39,7 +39,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     frame = pd.DataFrame({"x": rng.integers(0, 10, 500), "c": rng.choice(list("abc"), 500), "y": "no"})
     frame.loc[::3, "y"] = "yes"
     path = tmp_path_factory.mktemp("release") / "good.sfumato"
-    sf.fit(frame, SCHEMA, epsilon=1, delta=1e-6).save(path)
+    sf.fit(frame, SCHEMA, epsilon=1, delta=1e-6, components=1).save(path)
     return path.read_bytes()
 
 
@@ -225,8 +225,9 @@ def test_wide_schemas_that_are_real_stay_readable(tmp_path: Path) -> None:
 
 
 def test_a_newer_version_says_upgrade(good: bytes, tmp_path: Path) -> None:
-    line = refused(with_document(good, lambda d: d.update(version=2)), tmp_path)
-    assert "version 2" in line
+    newer = release_file.VERSION + 1
+    line = refused(with_document(good, lambda d: d.update(version=newer)), tmp_path)
+    assert f"version {newer}" in line
     assert "upgrade" in line
 
 
@@ -235,6 +236,8 @@ DOCUMENTS: dict[str, Callable[[Document], Any]] = {
     "no format": lambda d: d.pop("format"),
     "version 0": lambda d: d.update(version=0),
     "no version": lambda d: d.pop("version"),
+    "version 2 without components": lambda d: d.update(version=2),
+    "components in version 1": lambda d: d.update(components=[1, 1]),
     "version as text": lambda d: d.update(version="1"),
     "extra key": lambda d: d.update(rows=500),
     "extra key with a line break": lambda d: d.update({"a\nb": 1}),
@@ -341,6 +344,81 @@ ARRAY_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
 @pytest.mark.parametrize("change", ARRAY_FAULTS.values(), ids=ARRAY_FAULTS.keys())
 def test_arrays_that_do_not_fit(change: Callable[[dict[str, Any]], Any], good: bytes, tmp_path: Path) -> None:
     refused(with_arrays(good, change), tmp_path)
+
+
+# --- several components a class
+
+
+@pytest.fixture(scope="module")
+def several(good: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("several") / "good.sfumato"
+    path.write_bytes(good)
+    sf.fit(sf.load(path).sample(500, seed=0), SCHEMA, epsilon=1, delta=1e-6, components=2).save(path)
+    return path.read_bytes()
+
+
+def test_the_file_of_several_is_good(several: bytes, tmp_path: Path) -> None:
+    document, arrays = unpack(several)
+    assert (document["version"], document["components"], arrays["weights"].shape) == (2, [2, 2], (4,))
+    (tmp_path / "r.sfumato").write_bytes(with_document(several, lambda d: d.update(components=[1, 3])))
+    assert sf.load(tmp_path / "r.sfumato").mixture.component_class.tolist() == [0, 1, 1, 1]
+
+
+COMPONENTS: dict[str, Any] = {
+    "too few classes": [4],
+    "too many classes": [2, 1, 1],
+    "none": [],
+    "nothing": None,
+    "zero": [0, 4],
+    "below zero": [5, -1],
+    "more than the arrays have": [2, 3],
+    "fewer than the arrays have": [2, 1],
+    "huge": [2, 10**9],
+    "huge on every side": [10**9, 10**9],
+    "beyond any word": [2, 10**400],
+    "at the limit": [2, 10_000],
+    "as text": ["2", "2"],
+    "words": ["two", "two"],
+    "fractions": [2.5, 1.5],
+    "whole fractions": [2.0, 2.0],
+    "truths": [True, True],
+    "not a number": [float("nan"), 2],
+    "endless": [float("inf"), 2],
+    "a list of lists": [[2], [2]],
+    "one for all": 2,
+    "a text": "22",
+    "by class": {"no": 2, "yes": 2},
+    "a long list": [1] * 100_000,
+}
+
+
+@pytest.mark.parametrize("components", COMPONENTS.values(), ids=COMPONENTS.keys())
+def test_components_that_do_not_fit(components: Any, several: bytes, tmp_path: Path) -> None:
+    refused(with_document(several, lambda d: d.update(components=components)), tmp_path)
+
+
+def test_several_components_in_a_file_of_version_one(several: bytes, tmp_path: Path) -> None:
+    assert "format version" in refused(with_document(several, lambda d: d.update(version=1)), tmp_path)
+
+
+SEVERAL_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "weights of one component a class": _set("weights", lambda w: w[:2] / w[:2].sum()),
+    "a mean too few": _set("means", lambda m: m[:3]),
+    "a covariance too many": _set("covariances", lambda c: np.concatenate([c, c[:1]])),
+    "masses for every component": _set("masses.0", lambda m: np.repeat(m, 2, axis=0)),
+    "a component without weight": _poke("weights", 0.0, 3),
+    "weights above one": _set("weights", lambda w: w * 2),
+    "a covariance indefinite": _set("covariances", lambda c: np.concatenate([c[:3], -c[3:]])),
+    "a mean infinite": _poke("means", -np.inf, 7),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("change", SEVERAL_FAULTS.values(), ids=SEVERAL_FAULTS.keys())
+def test_arrays_of_several_that_do_not_fit(
+    change: Callable[[dict[str, Any]], Any], several: bytes, tmp_path: Path
+) -> None:
+    refused(with_arrays(several, change), tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F8_E5M2", "I64", "U64", "BOOL", "F4", "nonsense"])

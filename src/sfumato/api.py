@@ -38,11 +38,12 @@ def plan(
     adjacency: str = "add-remove",
     encoding: str = "scores",
     rows: int | None = None,
-    components: int | None = None,
+    components: int | str | None = None,
 ) -> Plan:
     """What a fit would ask and how much it would lose, without touching any data.
 
-    `rows` is a public guess at the number of rows; it moves budget between rounds, never the guarantee.
+    `rows` is a public guess at the number of rows; it moves budget between rounds, never the guarantee. `components` is
+    the number of Gaussians a class, or "auto" for as many as pay: the rule under `scores`, one being that of `affine`.
     """
     checked = _schema(schema)
     layout = Layout.of(checked)
@@ -74,7 +75,7 @@ def fit(
     adjacency: str = "add-remove",
     encoding: str = "scores",
     rows: int | None = None,
-    components: int | None = None,
+    components: int | str | None = None,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
     insecure_seed: int | None = None,
@@ -87,6 +88,9 @@ def fit(
     relation, a NumPy array. Its rows are private; the schema is public. `rows` is a public guess at how many there
     are. `on_spend` hears of every round before it is asked. Each call spends anew: trying again until a result pleases
     is several releases.
+
+    `components` is the number of Gaussians a class (clusters, where there is no label), or "auto" for as many as noisy
+    answers say will pay; without a word that is the rule under `scores`, and one under `affine`.
 
     `ledger` (a `Ledger`, or its path or URL) counts the release against the cap of `dataset`, the name under which the
     table was opened there. A release that would exceed the cap is refused before a row is read.
@@ -121,7 +125,7 @@ def prepare(
     adjacency: str = "add-remove",
     encoding: str = "scores",
     rows: int | None = None,
-    components: int | None = None,
+    components: int | str | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
 ) -> Job:

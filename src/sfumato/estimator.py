@@ -71,8 +71,6 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         """Spend (epsilon, delta) and release the mixture."""
         if self.bounds is None:
             raise ArgumentError("bounds must be given: (low, high) that the features are publicly known to lie between")
-        if self.components_per_class != 1:
-            raise ArgumentError(f"components_per_class must be 1, not {self.components_per_class!r}")
         if self.classes is not None and y is None:
             raise ArgumentError("PrivateMixture with classes requires y to be passed, but the target y is None")
         table = self._table(X, reset=True)
@@ -89,6 +87,7 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
             adjacency=self.adjacency,
             encoding="affine",
             rows=self.rows,
+            components=self.components_per_class,
             ledger=self.ledger,
             dataset=self.dataset,
             insecure_seed=self.insecure_seed,
@@ -97,7 +96,7 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         self.weights_ = self.release_.mixture.weights
         self.means_ = self.release_.mixture.means
         self.covariances_ = self.release_.mixture.covariances
-        self.component_class_ = self.classes_
+        self.component_class_ = self.classes_[self.release_.mixture.component_class]
         self.guarantee_ = self.release_.guarantee
         return self
 

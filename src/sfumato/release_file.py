@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
@@ -71,6 +71,9 @@ class _Guarantee(BaseModel):
     entry: str | None = Field(default=None, pattern="^[0-9a-f]{32}$")
 
 
+_Several: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MOST_COMPONENTS)]
+
+
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid")
     format: Literal["sfumato-release"]
@@ -78,7 +81,7 @@ class _Document(BaseModel):
     library: str
     mechanism: Literal["mixture"]
     encoding: Literal["scores", "affine"]
-    components: Annotated[tuple[Annotated[int, Field(ge=1, le=MOST_COMPONENTS)], ...], FailFast()] | None = None
+    components: Annotated[tuple[_Several, ...], Field(fail_fast=True)] | None = None
     guarantee: _Guarantee
     data_schema: dict[str, Any] = Field(alias="schema")
 
@@ -86,10 +89,10 @@ class _Document(BaseModel):
 def write(release: Release, path: str | Path) -> None:
     """Write a release under a temporary name, then rename it."""
     mixture = release.mixture
-    several = {} if mixture.is_simple else {"components": np.bincount(mixture.component_class).tolist()}
+    several = {} if _is_old(release) else {"components": np.bincount(mixture.component_class).tolist()}
     document = {
         "format": FORMAT,
-        "version": 1 if mixture.is_simple else VERSION,
+        "version": VERSION if several else 1,
         "library": __version__,
         "mechanism": release.mechanism,
         "encoding": release.encoding,
@@ -117,6 +120,13 @@ def read(path: str | Path) -> Release:
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
         raise ReleaseError(f"{path} is not a release file, or is damaged ({type(error).__name__})") from error
     return _release(document[0], document[1], layout, arrays, path)
+
+
+def _is_old(release: Release) -> bool:
+    """Whether version 1 can hold a release: one component a class, with scores that are standard normal."""
+    encoder = release.encoder
+    matched = isinstance(encoder, Scores) and encoder.columns[0].latent is not None
+    return release.mixture.is_simple and not matched
 
 
 def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
@@ -154,6 +164,8 @@ def released_arrays(release: Release) -> dict[str, FloatArray]:
 def _shapes(layout: Layout, document: _Document, path: str | Path) -> dict[str, tuple[int, ...]]:
     """What arrays a release of this schema has; their sizes are known before any is read."""
     k, d = layout.classes, len(layout.names)
+    if (document.components is None) != (document.version == 1):
+        raise ReleaseError(f"{path}: components do not fit its format version")
     if document.components is not None and len(document.components) != k:
         raise ReleaseError(f"{path}: components do not fit the classes of its schema")
     m = k if document.components is None else sum(document.components)
@@ -279,7 +291,8 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     mixture = GaussianMixture(weights, arrays["means"], arrays["covariances"], classes)
     encoder: Scores | Affine = Affine()
     if document.encoding == "scores":
-        encoder = Scores(tuple(columns)) if mixture.is_simple else Scores(tuple(columns)).matched(mixture)
+        encoder = Scores(tuple(columns))
+        encoder = encoder if document.components is None else encoder.matched(mixture)
     return Release(schema, guarantee, document.mechanism, encoder, mixture)
 
 

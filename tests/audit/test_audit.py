@@ -17,8 +17,8 @@ from tests.audit import faults
 from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Game
 from sfumato.audit.membership import membership
-from sfumato.audit.mixture import PLACES, FitGame, mixture
-from sfumato.audit.queries import LINE, QueryGame, gaussian_query, histogram_query, moment_query
+from sfumato.audit.mixture import PLACES, FitGame, components, mixture
+from sfumato.audit.queries import LINE, QueryGame, cell_query, gaussian_query, histogram_query, moment_query
 from sfumato.audit.run import Verdict, decide, run
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
@@ -39,7 +39,7 @@ def test_the_claim_is_mu_one() -> None:
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("make", [gaussian_query, histogram_query, moment_query])
+@pytest.mark.parametrize("make", [gaussian_query, histogram_query, moment_query, cell_query])
 def test_single_queries_are_as_private_as_claimed_and_no_more(make, adjacency: Adjacency) -> None:
     (game,) = make(ONE, adjacency)
     found = verdict(game, 2000, adjacency=adjacency)
@@ -70,6 +70,16 @@ def test_worst_case_neighbours_reach_the_claim(game: FitGame) -> None:
     both = np.concatenate([answers.with_row, -answers.without])
     # Over 120 runs the mean's spread is 0.09; 0.35 is what mu = 0.84 would give on average.
     assert both.mean() > 0.35 - 5 * 0.09, game.pair
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_several_components_are_as_private_as_claimed(adjacency: Adjacency) -> None:
+    for game, trials in zip(components(ONE, adjacency), (60, 20), strict=True):
+        found = verdict(game, trials, adjacency=adjacency)
+        assert not found.violation, found.headline()
+        answers = found.findings[0]
+        both = np.concatenate([answers.with_row, -answers.without])
+        assert both.mean() <= 0.5 + 6.0 / np.sqrt(2 * trials), game.pair
 
 
 def test_half_the_noise_is_convicted() -> None:

@@ -12,7 +12,16 @@ from scipy.stats import multivariate_normal, norm
 
 from sfumato.bins import FloatArray, bins_of
 from sfumato.encoding.marginals import Marginals
-from sfumato.encoding.scores import HERMITE_TERMS, ColumnScores, Scores, correspondence_axis, latent_order
+from sfumato.encoding.scores import (
+    HERMITE_TERMS,
+    STANDARD,
+    ColumnScores,
+    Latent1D,
+    Scores,
+    correspondence_axis,
+    latent_order,
+)
+from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.schema import Category, Number
 
 MASSES = st.lists(st.floats(1e-4, 1.0), min_size=1, max_size=30).map(lambda m: np.array([m]) / sum(m))
@@ -266,3 +275,86 @@ def test_scores_are_built_from_marginals_column_by_column() -> None:
     assert made.columns[0].order.tolist() == [0, 1, 2, 3]
     assert made.columns[1].order.tolist() == [0, 2, 3, 1]
     assert math.isclose(made.columns[1].masses[1, 1], 0.5)
+
+
+# --- the latent coordinate of a class of several components
+
+
+@st.composite
+def mixtures(draw: st.DrawFn) -> Latent1D:
+    size = draw(st.integers(1, 6))
+
+    def some(low: float, high: float) -> FloatArray:
+        return np.array(draw(st.lists(st.floats(low, high), min_size=size, max_size=size)))
+
+    weights = some(0.01, 1.0)
+    return Latent1D(weights / weights.sum(), some(-5.0, 5.0), some(0.2, 3.0))
+
+
+UNIT = st.lists(st.floats(1e-9, 1.0 - 1e-9), min_size=1, max_size=20).map(np.array)
+PLACES = st.lists(st.floats(-12.0, 12.0), min_size=1, max_size=20).map(np.array)
+
+
+@given(mixtures(), UNIT)
+def test_the_quantile_of_a_mixture_inverts_its_cdf(law: Latent1D, u: FloatArray) -> None:
+    z = law.quantile(np.sort(u))
+    assert np.isfinite(z).all()
+    assert (np.diff(z) >= 0).all()
+    np.testing.assert_allclose(law.cdf(z), np.sort(u), rtol=1e-9, atol=1e-12)
+
+
+@given(mixtures(), PLACES)
+def test_the_density_of_a_mixture_is_the_slope_of_its_cdf(law: Latent1D, z: FloatArray) -> None:
+    parts = [np.log(w) + norm.logpdf(z, m, s) for w, m, s in zip(law.weights, law.means, law.scales, strict=True)]
+    np.testing.assert_allclose(law.log_density(z), np.logaddexp.reduce(parts), atol=1e-9)
+    step = 1e-4
+    slope = (law.cdf(z + step) - law.cdf(z - step)) / (2 * step)
+    np.testing.assert_allclose(np.exp(law.log_density(z)), slope, rtol=1e-4, atol=1e-6)
+
+
+@given(mixtures())
+def test_nothing_lies_beyond_the_ends(law: Latent1D) -> None:
+    ends = law.quantile(np.array([0.0, 1.0]))
+    assert ends.tolist() == [-np.inf, np.inf]
+    np.testing.assert_allclose(law.cdf(ends), [0.0, 1.0], atol=1e-12)
+    inside = law.quantile(np.array([5e-324, 1e-300, np.nextafter(1.0, 0.0)]))
+    assert np.isfinite(inside).all()
+    assert law.quantile(np.full((2, 3), 0.5)).shape == law.cdf(np.zeros((2, 3))).shape == (2, 3)
+
+
+@given(UNIT)
+def test_a_mixture_of_one_standard_normal_is_the_standard_normal(u: FloatArray) -> None:
+    one = Latent1D(np.ones(1), np.zeros(1), np.ones(1))
+    np.testing.assert_allclose(one.quantile(u), STANDARD.quantile(u), atol=1e-6)
+    np.testing.assert_allclose(one.cdf(STANDARD.quantile(u)), u, atol=1e-12)
+    np.testing.assert_allclose(one.log_density(one.quantile(u)), STANDARD.log_density(one.quantile(u)), atol=1e-9)
+    assert STANDARD.quantile(np.array([0.0, 1.0])).tolist() == [-np.inf, np.inf]
+
+
+@given(MASSES, mixtures(), st.data())
+def test_edges_and_places_follow_the_mixture(masses: FloatArray, law: Latent1D, data: st.DataObject) -> None:
+    order = np.array(data.draw(st.permutations(range(masses.shape[1]))))
+    made = ColumnScores(order, masses, (law,))
+    assert made.edges[0, 0] == -np.inf
+    assert made.edges[0, -1] == np.inf
+    np.testing.assert_allclose(law.cdf(made.edges[0]), made.cdf[0], atol=1e-12)
+    codes = np.arange(masses.shape[1])
+    position = np.full(len(codes), 0.3)
+    found, where = made.bins_at(made.latent_at(codes, position, 0), 0)
+    np.testing.assert_array_equal(found, codes)
+    np.testing.assert_allclose(where, position, atol=1e-6)
+    np.testing.assert_array_equal(made.in_order, ColumnScores(order, masses).in_order)  # scores stay what they were
+
+
+def test_matching_gives_each_class_its_own_components() -> None:
+    columns = tuple(ColumnScores(np.arange(2), np.array([[0.4, 0.6], [0.9, 0.1]])) for _ in range(2))
+    means, sds = np.arange(6.0).reshape(3, 2), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    covariances = np.stack([np.diag(s**2) for s in sds])
+    made = Scores(columns).matched(GaussianMixture(np.array([0.1, 0.3, 0.6]), means, covariances, np.array([0, 0, 1])))
+    first, second = made.columns[1].law(0), made.columns[1].law(1)
+    assert isinstance(first, Latent1D)
+    assert isinstance(second, Latent1D)
+    np.testing.assert_allclose(first.weights, [0.25, 0.75])
+    assert (first.means.tolist(), first.scales.tolist()) == ([1.0, 3.0], [2.0, 4.0])
+    assert (second.weights.tolist(), second.means.tolist(), second.scales.tolist()) == ([1.0], [5.0], [6.0])
+    assert Scores(columns).columns[0].law(1) is STANDARD

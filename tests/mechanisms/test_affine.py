@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.bins import FloatArray, bins_of
 from sfumato.encoding.affine import locate
-from sfumato.mechanisms import mixture
+from sfumato.mechanisms import looks
 from sfumato.mechanisms.beliefs import Beliefs, Glance, learn, settle_eigenvalues
 from sfumato.mechanisms.clipping import Clip, best_radii, unclip
 from sfumato.mechanisms.forecast import best_forecast, broken_stick, forecast
@@ -86,7 +86,7 @@ def even(costs: FloatArray, losses: FloatArray) -> FloatArray:
 def test_even_shares_of_a_look_would_lose_more(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = range(20_000, 20_015)
     best = np.median(losses(4.0, 1000, seeds))
-    monkeypatch.setattr(mixture, "fill", even)
+    monkeypatch.setattr(looks, "fill", even)
     assert np.median(losses(4.0, 1000, seeds)) > 1.15 * best
 
 

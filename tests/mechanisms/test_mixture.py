@@ -67,7 +67,7 @@ def run(
     batch: Batch, described: Schema, scale: float = 1e-6, epsilon: float = 1.0, seed: int = 0
 ) -> tuple[Scores, GaussianMixture, Exact, Plan]:
     layout = Layout.of(described)
-    planned = sf.plan(described, epsilon=epsilon, delta=1e-6, rows=max(1, len(batch)))
+    planned = sf.plan(described, epsilon=epsilon, delta=1e-6, rows=max(1, len(batch)), components=1)
     asker = Exact(batch, Budget(planned.mu), scale, seed)
     scores, mixture = fit_mixture(asker, layout, planned)
     return scores, mixture, asker, planned

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sfumato.bins import Layout
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries import Batch, Histograms, Latent, Moments, Query, ScoreImage
+from sfumato.private.queries import Batch, Cells, Histograms, Latent, Moments, Query, ScoreImage, Sums
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_sensitivity
 from sfumato.schema import Schema
@@ -59,9 +59,13 @@ def queries() -> list[Query]:
     columns = len(LAYOUT.names)
     tables = [[rng.normal(scale=4.0, size=size) for size in LAYOUT.sizes] for _ in range(2)]
     maps = [rng.normal(size=(columns, columns)) for _ in range(2)]
+    cells = Cells.of(ScoreImage.of(tables), [rng.normal(scale=4.0, size=(size, columns)) for size in (3, 2)])
+    parted = Latent.of(cells.around(), [3.0, 1.0, 9.0, 2.0, 5.0], cells=cells)
     return [
         Histograms(LAYOUT.sizes, 2, (1 / columns,) * columns),
         Moments(Latent.of(ScoreImage.of(tables), [3.0, 1.0], maps), (0.1, 0.5, 0.4)),
+        Moments(parted, (0.1, 0.5, 0.4)),
+        Sums(parted, (0.3, 0.7)),
     ]
 
 

@@ -72,9 +72,25 @@ class FitGame:
 
 
 def mixture(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
-    """The mixture mechanism on tables that differ in its most telling rows."""
+    """The mixture mechanism, one Gaussian a class, on tables that differ in its most telling rows."""
     return [
-        FitGame(pair, claim, adjacency, tables, schema, options) for pair, tables, schema, options in _pairs(adjacency)
+        FitGame(pair, claim, adjacency, tables, schema, {"components": 1} | options)
+        for pair, tables, schema, options in _pairs(adjacency)
+    ]
+
+
+def components(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
+    """The same mechanism with several Gaussians a class: cells of normal scores, and clusters in data units."""
+    crowd = _crowd()
+    without, with_row = {
+        Adjacency.ADD_REMOVE: ([], [(100, 100, "b")]),
+        Adjacency.REPLACE_ONE: ([(100, 100, "a")], [(0, 0, "b")]),
+        Adjacency.LABEL: ([(100, 100, "a")], [(100, 100, "b")]),
+    }[adjacency]
+    tables = _frames(crowd, without, with_row)
+    return [
+        FitGame(f"an extreme row, {what}", claim, adjacency, tables, PLACES, {"components": 2} | options)
+        for what, options in (("cells of scores", {}), ("clusters in data units", {"encoding": "affine"}))
     ]
 
 

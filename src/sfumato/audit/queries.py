@@ -17,7 +17,7 @@ from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
-from sfumato.private.queries import Histograms, IntArray, Latent, Moments, Query, ScoreImage
+from sfumato.private.queries import Cells, Histograms, IntArray, Latent, Moments, Query, ScoreImage, Sums
 from sfumato.private.source import Source
 from sfumato.schema import Schema
 from sfumato.tables import Table, open_table
@@ -90,6 +90,14 @@ def moment_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     column = np.array([-CORNER, 0.0, CORNER])
     latent = Latent.of(ScoreImage.of([[column, column]] * 2), [RADIUS] * 2)
     return [_game(claim, adjacency, Moments(latent, (0.1, 0.7, 0.2)), PLANE)]
+
+
+def cell_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
+    """Count and sum of the rows in cells of each class: a row moves the sums of one cell, or of two."""
+    column = np.array([-CORNER, 0.0, CORNER])
+    image = ScoreImage.of([[column, column]] * 2)
+    cells = Cells.of(image, [np.zeros((1, 2)), np.array([[-CORNER, -CORNER], [CORNER, -CORNER]])])
+    return [_game(claim, adjacency, Sums(Latent.of(cells.around(), [RADIUS] * 3, cells=cells), (0.5, 0.5)), PLANE)]
 
 
 def _game(claim: Claim, adjacency: Adjacency, query: Query, schema: Schema) -> QueryGame:

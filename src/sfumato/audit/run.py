@@ -10,9 +10,9 @@ from typing import Any
 from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Finding, Game, judge
 from sfumato.audit.membership import membership
-from sfumato.audit.mixture import mixture
+from sfumato.audit.mixture import components, mixture
 from sfumato.audit.published import pure_claim, wishart
-from sfumato.audit.queries import gaussian_query, histogram_query, moment_query
+from sfumato.audit.queries import cell_query, gaussian_query, histogram_query, moment_query
 from sfumato.audit.trials import play
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
@@ -33,9 +33,11 @@ class Audit:
 
 AUDITS = {
     "mixture": Audit("a whole fit of the mixture, from the table to the released file", mixture),
+    "mixture-components": Audit("the same with several components a class", components),
     "gaussian-query": Audit("one number with noise, through the curator", gaussian_query),
     "histogram-query": Audit("the histograms of several columns", histogram_query),
     "moment-query": Audit("counts, sums and second moments of clipped rows", moment_query),
+    "cell-query": Audit("counts and sums of rows in cells", cell_query),
     "membership": Audit(
         "membership inference from synthetic rows of UCI Adult, a second opinion",
         membership,

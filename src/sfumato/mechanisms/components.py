@@ -38,7 +38,9 @@ def fit_components(curator: Asker, plan: Plan, scores: Scores, marginals: Margin
     cells = Cells.of(image, starts(sizes, np.sqrt(scores.variances())))
     counts = np.repeat(marginals.counts / sizes, sizes)
     for i in range(LLOYD_ROUNDS):
-        cells, counts = move(curator, f"cells {i + 1}", cells, counts, spreads, lloyd_budget / LLOYD_ROUNDS)
+        radii = [radius(spreads[k]) for k in cells.classes]
+        cells, counts, sd = move(curator, f"cells {i + 1}", cells, counts, radii, lloyd_budget / LLOYD_ROUNDS)
+        counts = np.maximum(counts, FEWEST * sd)
     counts, means, covariances = look_inside(curator, cells, counts, spreads)
     mixture = assemble(marginals, np.array(cells.classes), counts, means, covariances)
     return scores.matched(mixture), mixture
@@ -52,11 +54,11 @@ def starts(sizes: Sequence[int], scales: FloatArray) -> list[FloatArray]:
 
 
 def move(
-    curator: Asker, name: str, cells: Cells, expected: FloatArray, spreads: FloatArray, mu_squared: float
-) -> tuple[Cells, FloatArray]:
-    """One round of Lloyd's algorithm: every centre goes to the noisy mean of its cell, as far as that is signal."""
-    dim, classes = cells.image.dim, np.array(cells.classes)
-    radii = [radius(spreads[k]) for k in classes]
+    curator: Asker, name: str, cells: Cells, expected: FloatArray, radii: Sequence[float], mu_squared: float
+) -> tuple[Cells, FloatArray, float]:
+    """One round of Lloyd's algorithm: every centre goes to the noisy mean of its cell, as far as that is signal.
+    Also how many rows the cells hold, and with what standard deviation that is known."""
+    dim = cells.image.dim
     costs = moment_costs(expected, dim, radius(dim))
     shares = split([costs.count, costs.mean])
     query = Sums(Latent.of(cells.around(), radii, cells=cells), (float(shares[0]), float(shares[1])))
@@ -68,7 +70,7 @@ def move(
     step[counts < FEWEST * count_sd] = 0.0  # nobody there, as far as anyone can tell
     centres = np.concatenate(cells.centres) * 2.0**-LATENT_BITS + step
     ends = np.cumsum([len(c) for c in cells.centres])[:-1]
-    return Cells.of(cells.image, np.split(centres, ends)), size
+    return Cells.of(cells.image, np.split(centres, ends)), counts, float(count_sd[0])
 
 
 def shrink(means: FloatArray, sd: FloatArray) -> FloatArray:
@@ -105,7 +107,7 @@ def _within(counts: FloatArray, centres: FloatArray, spread: float) -> float:
 
 
 def settle_within(covariances: FloatArray, sd: FloatArray, counts: FloatArray, classes: IntArray) -> FloatArray:
-    """Each component's covariance shrunk towards its class's within-covariance by the James-Stein weight, then lifted."""
+    """Covariances shrunk towards their class's within-covariance by the James-Stein weight, then lifted."""
     dim = covariances.shape[1]
     settled = np.empty_like(covariances)
     for k in np.unique(classes):
@@ -116,7 +118,8 @@ def settle_within(covariances: FloatArray, sd: FloatArray, counts: FloatArray, c
             weight = pull(energy, float(((covariances[c] - pooled) ** 2).sum()))
             settled[c] = covariances[c] + weight * (pooled - covariances[c])
     values, vectors = np.linalg.eigh(settled)
-    return np.asarray((vectors * np.maximum(values, SMALLEST_EIGENVALUE)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
+    lifted = (vectors * np.maximum(values, SMALLEST_EIGENVALUE)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    return np.asarray((lifted + np.swapaxes(lifted, 1, 2)) / 2.0)
 
 
 def assemble(

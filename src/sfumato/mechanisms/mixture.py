@@ -7,17 +7,16 @@ paragraph that it takes.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from sfumato.bins import FloatArray, Layout, OrderedBins
+from sfumato.bins import FloatArray, Layout
 from sfumato.encoding.affine import Affine, Places, locate
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
-from sfumato.mechanisms.beliefs import FEWEST, Beliefs, Glance, costs, learn
-from sfumato.mechanisms.clipping import best_radii
+from sfumato.mechanisms.beliefs import FEWEST, Beliefs
+from sfumato.mechanisms.clusters import fit_clusters
 from sfumato.mechanisms.components import fit_components
+from sfumato.mechanisms.looks import follow
 from sfumato.mechanisms.moments import (
     Look,
     Space,
@@ -25,29 +24,20 @@ from sfumato.mechanisms.moments import (
     combine,
     combine_means,
     entry_noise,
-    inverse_root,
     look,
     pull,
     to_plain,
 )
 from sfumato.mechanisms.plan import Plan
-from sfumato.mechanisms.shares import fill
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.queries import (
-    FIXED_BITS,
-    LATENT_BITS,
-    MAP_BITS,
-    AffineImage,
     Asker,
     Histograms,
-    Latent,
-    Moments,
     ScoreImage,
 )
 
 SMALLEST_VARIANCE = 0.02  # of a column's scores: below it the column is as good as constant
 SMALLEST_EIGENVALUE = 0.05  # of a released correlation matrix: noisy CDFs do not support a sharper one
-LATENT_SPREAD = 4.0  # standard deviation of a column before whitening, of the 16 that a latent row has room for
 FLATTEST = 2.0**-11  # smallest eigenvalue, in units of a column's variance, that is stretched: maps stay below 16
 FARTHEST_MEAN = 1.0  # of a class, in latent units: histograms are never that wrong
 
@@ -89,11 +79,10 @@ def fit_scores(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores, Gaus
 def fit_affine(curator: Asker, layout: Layout, plan: Plan) -> tuple[Affine, GaussianMixture]:
     """One Gaussian per class in data units: look where each class is believed to be, and believe what is seen."""
     histograms, sd = ask_histograms(curator, layout, plan)
-    beliefs = first_beliefs(locate(histograms, sd, layout.bins))
-    looks = plan.rounds[1:]
-    for i, each in enumerate(looks):
-        mu_squared = curator.remaining / (len(looks) - i)
-        beliefs = learn(beliefs, glance(curator, each.name, beliefs, layout, mu_squared))
+    if plan.components != 1:
+        return Affine(), fit_clusters(curator, layout, plan, clean(histograms, sd, layout.bins))
+    names = [each.name for each in plan.rounds[1:]]
+    beliefs = follow(curator, names, first_beliefs(locate(histograms, sd, layout.bins)), layout)
     counts = np.maximum(beliefs.counts, FEWEST)
     return Affine(), GaussianMixture(counts / counts.sum(), beliefs.means, beliefs.covariances)
 
@@ -111,31 +100,6 @@ def first_beliefs(places: Places) -> Beliefs:
         unit / np.sqrt(places.squared_scales)[:, :, None],
         np.full(classes, 2.0 / (dim + 1)),
     )
-
-
-def glance(curator: Asker, name: str, beliefs: Beliefs, layout: Layout, mu_squared: float) -> Glance:
-    """Ask for the moments of every class around its mean, in the space where its rows are about standard normal."""
-    radii = best_radii(beliefs.dim, beliefs.sizes, math.sqrt(mu_squared), beliefs.noise)
-    spans = beliefs.spans
-    scales = np.sqrt(np.diagonal(spans, axis1=1, axis2=2)) / LATENT_SPREAD
-    whitening = inverse_root(spans / np.einsum("ki,kj->kij", scales, scales), LATENT_SPREAD**2 * FLATTEST)
-    latent = Latent.of(affine_image(beliefs.means, scales, layout), list(radii), list(whitening))
-    at_one, now = costs(beliefs, whitening / scales[:, None, :], radii)
-    shares = fill(at_one / mu_squared, now)
-    query = Moments(latent, (float(shares[0]), float(shares[1]), float(shares[2])))
-    answer = curator.total(name, query, mu_squared)
-    counts, sums, seconds = query.unpack(answer.values)
-    count_sd, sum_sd, second_sd = query.unpack(answer.sd)
-    assert latent.maps is not None
-    applied = np.stack(latent.maps) / 2.0**MAP_BITS / scales[:, None, :]  # as quantised
-    return Glance(applied, radii, counts, sums, seconds, count_sd, sum_sd[:, 0], second_sd[:, 0, 0])
-
-
-def affine_image(centres: FloatArray, scales: FloatArray, layout: Layout) -> AffineImage:
-    """Centre and scale on the whole-number scale on which the source gives values."""
-    bounds = np.array([b.bounds for b in layout.bins if isinstance(b, OrderedBins)])
-    grid = (bounds[:, 1] - bounds[:, 0]) / 2.0**FIXED_BITS
-    return AffineImage(np.rint((centres - bounds[:, 0]) / grid), grid / scales * 2.0**LATENT_BITS)
 
 
 def settle(covariances: FloatArray, noise: FloatArray, variances: FloatArray) -> FloatArray:

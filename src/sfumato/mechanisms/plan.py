@@ -27,8 +27,13 @@ HIDDEN_CELLS = 4.0  # how many times the second-order cost of a histogram its hi
 PILOT_SHARE = 1.0 / 3.0  # of the moments' budget, for the round that finds their shape
 GAIN_PER_DOUBLING = 0.05  # nats a row that twice as many components are taken to be worth
 MOST_COMPONENTS = 16  # of a class, where the number is chosen
+MOST_ASKED = 1000  # components of a class that anyone may ask for
+SMALLEST_SPREAD = 1e-9  # of a class whose columns are all constant: there is nothing to tell apart
 LLOYD_ROUNDS = 3  # in which cells are found
 LLOYD_SHARE = 0.2  # of what the histograms leave
+HISTOGRAM_SHARE = 0.1  # where clusters are sought: histograms then only say where to look
+SUMMARY_SHARE = 0.3  # for the many small cells that clusters are found in
+SUMMARY_CELLS = 6  # of them for every cluster sought
 
 
 @dataclass(frozen=True)
@@ -91,27 +96,27 @@ def make_plan(
     rows: int | None,
     unit_rows: int = 1,
     encoding: str = "scores",
-    components: int | None = None,
+    components: int | str | None = None,
 ) -> Plan:
     """Divide the budget between histograms and moments from public facts alone.
 
-    `components` a class, or None for as many as pay: one where they cannot by the guess of rows, else by noisy counts.
+    `components` a class, or "auto" for as many as pay by noisy answers. Without a word, scores choose and data units
+    have one.
     """
     guess = DEFAULT_ROWS if rows is None else rows
     if isinstance(guess, bool) or not isinstance(guess, int) or not 1 <= guess <= MOST_ROWS:
         raise ArgumentError(f"rows must be a whole number above 0, a public guess at the number of rows, not {rows!r}")
     # A replacement or a changed label moves every query of this mechanism by sqrt(2), a unit by its rows.
     reach = (1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0) * unit_rows**2
-    if components is not None and (isinstance(components, bool) or not isinstance(components, int) or components < 1):
-        raise ArgumentError(f"components must be a whole number above 0, or None to have it chosen, not {components!r}")
+    number = _number(components, encoding)
     divide = _divide_affine if encoding == "affine" else _divide_scores
     division = divide(layout, guess, mu, reach)
-    if encoding == "scores" and components is None:
+    if encoding == "scores" and number is None:
         rest = (1.0 - division.shares[0]) * (1.0 - LLOYD_SHARE) * mu**2 / reach
         columns = len(layout.names)
-        components = 1 if best_number(guess / layout.classes, columns, columns, rest) == 1 else None
-    if encoding == "scores" and components != 1:
-        division = _into_cells(division)
+        number = 1 if best_number(guess / layout.classes, columns, columns, rest) == 1 else None
+    if number != 1:
+        division = _into_cells(division) if encoding == "scores" else _into_clusters(division)
     share = division.shares[0]
     return Plan(
         epsilon=epsilon,
@@ -128,8 +133,19 @@ def make_plan(
         moment_shares=division.moment_shares,
         cell_sd=math.sqrt(reach / share / float(division.column_shares.max())) / mu,
         expected_kl=division.expected_kl,
-        components=components,
+        components=number,
     )
+
+
+def _number(components: int | str | None, encoding: str) -> int | None:
+    """How many components a class has; None where noisy answers are to say."""
+    if components == "auto" or (components is None and encoding == "scores"):
+        return None
+    if components is None:
+        return 1
+    if isinstance(components, bool) or not isinstance(components, int) or not 1 <= components <= MOST_ASKED:
+        raise ArgumentError(f"components must be a whole number from 1 to {MOST_ASKED}, or 'auto', not {components!r}")
+    return components
 
 
 @dataclass(frozen=True)
@@ -187,9 +203,27 @@ def _into_cells(one: _Division) -> _Division:
     )
 
 
+def _into_clusters(one: _Division) -> _Division:
+    """The rounds where classes in data units have several components: histograms only say where to look."""
+    looks = range(1, LOOKS + 1)
+    rest = 1.0 - HISTOGRAM_SHARE - SUMMARY_SHARE
+    return replace(
+        one,
+        names=("histograms", "summary", *(f"moments {i}" for i in looks)),
+        purposes=(
+            "where rows lie in every column",
+            "how many rows there are in many small cells, to find clusters in",
+            *(f"look {i} of {LOOKS} at the clusters' moments" for i in looks),
+        ),
+        shares=(HISTOGRAM_SHARE, SUMMARY_SHARE, *(rest / LOOKS for _ in looks)),
+    )
+
+
 def best_number(count: float, dim: int, spread: float, mu_squared: float) -> int:
     """How many components of a class pay. Each of M has count / M rows, so that the noise on covariances costs M^2
     times what it costs one; against a gain of g log2(M), the best M is sqrt(g / (2 ln 2 cost))."""
+    if spread < SMALLEST_SPREAD:
+        return 1
     cost = moment_costs(np.array([max(count, 1.0)]), dim, radius(spread)).covariance / mu_squared
     best = math.sqrt(GAIN_PER_DOUBLING / (2.0 * math.log(2.0) * cost))
     return int(np.clip(round(best), 1, MOST_COMPONENTS))

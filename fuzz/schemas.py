@@ -1,0 +1,143 @@
+"""Schemas: any text, and schemas that are nearly right."""
+
+from __future__ import annotations
+
+import copy
+import json
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hypothesis import strategies as st
+
+import sfumato as sf
+from fuzz.harness import FaultFound, Target, edited
+
+GOOD = """\
+label: income
+unit: {column: person_id, rows: 2}
+columns:
+  age:          {type: number, min: 16, max: 100, step: 1}
+  gain:         {type: number, min: 0, max: 1000, bins: 8, scale: log, atoms: [0]}
+  workclass:    {type: category, values: [Private, State-gov, "?"], missing: true}
+  admitted:     {type: date, min: 2020-01-01, max: 2026-12-31, bins: 12}
+  income:       {type: category, values: ["<=50K", ">50K"]}
+"""
+OTHERS = [
+    "columns: {a: {type: number, min: -1e9, max: 1.5e9}}",
+    "columns:\n  ? a\n  : {type: category, values: [1, 2.5, x]}\n",
+    "base: &b {type: number, min: 0, max: 1}\ncolumns: {x: *b, y: *b}\n",
+    "columns: {x: {<<: {type: number}, min: 0, max: 1}}",
+    "columns: {x: {type: category, values: [!!binary aGk=, !!str 3, 0x1F, 1:30, .inf, ~, 2020-01-01T00:00:00+23:59]}}",
+    "unconfirmed: [columns.a.min]\ncolumns: {a: {type: number, min: 0, max: 1}}",
+]
+
+
+def run(data: bytes) -> None:
+    """Parse a schema from bytes; where it holds, it survives being written, and can be planned with."""
+    text = data.decode("utf-8", "surrogateescape")
+    if data[:1] == b"\0":  # by way of a file, as whoever types a path does
+        path = _folder() / "schema.yaml"
+        path.write_bytes(data[1:])
+        schema = sf.Schema.load(path)
+    else:
+        schema = sf.Schema.parse(text)
+    if sf.Schema.parse(schema.to_yaml()) != schema or sf.Schema.of(schema.dump()) != schema:
+        raise FaultFound("a schema does not survive being written")
+    plan = sf.plan(schema, epsilon=1, delta=1e-6)
+    if not 0 < plan.mu < 1:
+        raise FaultFound("a plan has another mu than its epsilon and delta")
+
+
+@cache
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="fuzz-schemas-"))
+
+
+def seeds() -> list[bytes]:
+    texts = [GOOD, *OTHERS, json.dumps(yaml.safe_load(GOOD), default=str)]
+    return [text.encode() for text in texts] + [b"\0" + GOOD.encode()]
+
+
+ODD_NUMBERS: list[Any] = [0, -0.0, 1, -1, 0.1, 1e-303, 5e-324, 1e308, -1e308, 2**53, 2**63, 10**400, 1e400, 1e200]
+ODD_WORDS = [
+    "",
+    " ",
+    "a\nb",
+    "\x1b[31m",
+    "\ud800",
+    "1.0",
+    "true",
+    "=",
+    "<<",
+    "type",
+    "columns",
+    "2020-02-30",
+    "x" * 600,
+]
+numbers = st.one_of(st.sampled_from([*ODD_NUMBERS, float("nan")]), st.integers(-1000, 1000), st.floats())
+words = st.one_of(st.text(max_size=6), st.sampled_from(ODD_WORDS))
+leaves = st.one_of(st.none(), st.booleans(), numbers, words, st.dates().map(str))
+anything = st.one_of(
+    leaves, leaves, st.lists(leaves, max_size=3), st.dictionaries(words, leaves | st.just([{}]), max_size=3)
+)
+columns = st.sampled_from(
+    [
+        {"type": "number", "min": 0, "max": 9, "step": 1},
+        {"type": "number", "min": -1.5, "max": 1e9, "scale": "log", "atoms": [0], "missing": True},
+        {"type": "number", "min": 0, "max": 1, "bins": 5, "step": 0.1, "atoms": [0.3, 0.7]},
+        {"type": "date", "min": "2020-01-01", "max": "2026-12-31", "bins": 30},
+        {"type": "category", "values": ["a", "b", 3, 2.5], "missing": True},
+        {"type": "category", "values": [1, 2]},
+    ]
+)
+
+
+def paths(data: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where in plain data anything stands."""
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [place, *(path for key, value in inner for path in paths(value, (*place, key)))]
+
+
+def change(draw: Any, data: dict[str, Any]) -> None:
+    """Take out, add or replace something somewhere."""
+    *way, last = draw(st.sampled_from(paths(data)[1:] or [("columns",)]))
+    parent: Any = data
+    for key in way:
+        parent = parent[key]
+    kind = draw(st.integers(0, 5))
+    if kind == 0 and isinstance(parent, dict):
+        parent.pop(last, None)
+    elif kind == 1 and isinstance(parent, dict):
+        parent[draw(words)] = draw(anything)
+    else:
+        old = parent[last] if isinstance(parent, list) else parent.get(last)
+        alike = numbers if isinstance(old, int | float) else columns if isinstance(old, dict) else leaves
+        parent[last] = copy.deepcopy(draw(alike if kind < 5 else anything))
+
+
+@st.composite
+def cases(draw: Any) -> bytes:
+    """A schema as JSON or YAML: right, nearly right, or damaged after it was written."""
+    names = st.sampled_from(["age", "gain", "sex", "income"]) | words
+    data: Any = {"columns": copy.deepcopy(draw(st.dictionaries(names, columns, min_size=1, max_size=4)))}
+    if draw(st.booleans()):
+        data["label"] = draw(st.sampled_from(sorted(data["columns"])))
+    if draw(st.integers(0, 3)) == 0:
+        data["unit"] = {"column": draw(words), "rows": draw(st.integers(0, 5))}
+    for _ in range(draw(st.integers(0, 2))):
+        change(draw, data)
+    text = json.dumps(data) if draw(st.integers(0, 2)) else yaml.safe_dump(data, allow_unicode=draw(st.booleans()))
+    written = text.encode("utf-8", "surrogatepass")
+    if draw(st.integers(0, 3)) == 0:
+        written = edited(draw, written)
+    return b"\0" + written if draw(st.integers(0, 3)) == 0 else written
+
+
+WORDS = """
+type number category date min max step bins scale log linear atoms values missing true false null columns label unit
+rows column unconfirmed : , [ ] { } " & * << ? | > - !!binary 2020-01-01 1e308 -1 0.5 .nan
+"""
+TARGET = Target("schemas", run, seeds, cases, longest=640, words=tuple(WORDS.split()))

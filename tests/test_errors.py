@@ -220,7 +220,14 @@ def other_database(path: Path) -> None:
 
 def alter(path: Path, statement: str) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
         connection.execute(statement)
+
+
+def linked_books(path: Path) -> None:
+    books(path)
+    os.link(path, path.with_name("other.db"))
 
 
 def counted(name: str, more: str, error: type[SfumatoError], dataset: str = "people", **options: Any) -> Case:
@@ -423,6 +430,20 @@ OUTPUTS = [
         {"folder": folder},
     ),
     Case(
+        "a release over a database",
+        fit_line(output="l.db"),
+        OutputError,
+        lambda: sf.load("r.sfumato").save("l.db"),
+        {"l.db": books},
+    ),
+    Case(
+        "a draft over a database's log",
+        "schema data.csv -o l.db-wal",
+        OutputError,
+        lambda: draft_schema("data.csv")[0].save("l.db-wal"),
+        {"l.db": books},
+    ),
+    Case(
         "a draft into a folder that is not there",
         "schema data.csv -o nowhere/new.yaml",
         OutputError,
@@ -539,11 +560,25 @@ LEDGERS = [
     faulty_ledger("a database that is no ledger", other_database),
     faulty_ledger("a ledger of a newer library", newer_books),
     faulty_ledger("a ledger with an entry of an unknown law", unknown_law),
+    faulty_ledger("a ledger with a second hard link", linked_books),
     Case(
         "a release over the ledger",
         fit_line(output="l.db", more="--ledger l.db --dataset people"),
         ArgumentError,
         files={"l.db": books},
+    ),
+    Case(
+        "a release over a log of the ledger",
+        fit_line(output="l.db-wal", more="--ledger l.db --dataset people"),
+        ArgumentError,
+        files={"l.db": books},
+    ),
+    Case(
+        "a data set whose name reads like another's",
+        "ledger l.db --open People --epsilon 1 --delta 1e-6",
+        LedgerError,
+        lambda: sf.Ledger("l.db").open("People", 1, 1e-6),
+        {"l.db": books},
     ),
     Case(
         "another kind of database",

@@ -259,6 +259,12 @@ CHANGES: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
     "a key that moves the cursor": lambda d, a: d["guarantee"].update({"\x1b[2J": 1}),
     "many wrong components": lambda d, a: d.update(components=[0] * 10**5),
     "components without end": lambda d, a: d.update(components=[1, 10**9]),
+    "a spend whose name is no text": lambda d, a: d["guarantee"]["spends"][0].update(name="\ud800"),
+    "a spend on two lines": lambda d, a: d["guarantee"]["spends"][0].update(name="x\nGuarantee: all"),
+    "a unit whose name is no text": lambda d, a: (
+        d["guarantee"].update(unit="\ud800"),
+        d["schema"]["unit"].update(column="\ud800"),
+    ),
     "many wrong spends": lambda d, a: d["guarantee"].update(spends=[{}] * 10**5),
 }
 
@@ -373,6 +379,16 @@ def test_arrow_cells_that_are_odd_but_sound() -> None:
     narrow = pa.Array.from_buffers(pa.decimal128(2, 0), 5, too_wide.buffers())
     passed(tables.run, table_case(".arrow", arrow_with(c=no_text, x=narrow)))
     passed(tables.run, table_case(".arrow", arrow_with(c=no_text.dictionary_encode())))
+
+
+@pytest.mark.parametrize("kind", [".arrow", ".parquet"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_names_that_are_no_text(kind: str, nested: bool) -> None:
+    """A name that is not UTF-8 and, of a column asked for, a type that cannot be written down."""
+    made = {"x": pa.array([{"Qwfpg": 1}])} if nested else {"Qwfpg": pa.array([1])}
+    whole = tables.arrow(pa.table(made)) if kind == ".arrow" else tables.parquet(pa.table(made))
+    for odd in (b"Q\xff\xff\xffg", b"Q\n\x1b[m"):
+        refused(tables.run, table_case(kind, whole.replace(b"Qwfpg", odd)))
 
 
 def test_names_of_columns_cannot_forge_a_line() -> None:

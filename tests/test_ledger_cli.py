@@ -131,6 +131,39 @@ def test_the_ledger_is_not_overwritten_by_a_release(call: Call) -> None:
     assert Path("l.db").read_bytes() == before
 
 
+@pytest.mark.parametrize("output", ["sub/../l.db", "link.db", "linked/l.db", "l.db-wal", "l.db-shm", "l.db-journal"])
+@pytest.mark.parametrize("place", ["l.db", "sqlite:///l.db", "link.db", None])
+def test_the_ledger_is_not_overwritten_by_any_name(output: str, place: str | None, call: Call) -> None:
+    Path("sub").mkdir()
+    Path("linked").symlink_to(".")
+    Path("link.db").symlink_to("l.db")
+    before = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    counted = [] if place is None else ["--ledger", place, "--dataset", "patients"]
+    refused = call(*FIT[:-4], *counted, "--epsilon", 1, "-o", output)
+    assert refused.code == 2
+    assert ("SQLite database" if place is None else "is the ledger") in refused.err
+    assert {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+    assert document(call("ledger", "l.db", "--json"))["datasets"][0]["entries"] == []
+
+
+def test_an_interrupt_says_that_the_ledger_may_have_counted(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    shown = "sfumato ledger l.db shows\n"
+    with monkeypatch.context() as patch:
+        patch.setattr("sfumato.private.curator.noisy", interrupt)
+        said = call(*FIT, "--epsilon", 0.5, "-o", "a.sfumato")
+    *_, last = said.err.splitlines(keepends=True)
+    assert last == f"interrupted: nothing was written, but the ledger may have counted the release; {shown}"
+    assert (said.code, said.out, Path("a.sfumato").exists()) == (130, "", False)
+    assert document(call("ledger", "l.db", "--json"))["datasets"][0]["entries"][0]["state"] == "drawing"
+    with monkeypatch.context() as patch:
+        patch.setattr("sfumato.private.ledger._now", interrupt)
+        said = call("ledger", "l.db", "--open", "staff", "--epsilon", 1, "--delta", "1e-6")
+    assert said == Result(130, "", f"interrupted: the ledger may have been changed; {shown}")
+
+
 def test_inspect_says_whether_it_is_counted(call: Call) -> None:
     call(*FIT, "--epsilon", 1, "-o", "a.sfumato")
     entry = sf.load("a.sfumato").guarantee.entry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.plan import Plan
     from sfumato.private.account import Account, Dataset
     from sfumato.private.accounting import Spend
+    from sfumato.private.ledger import Ledger
     from sfumato.release import Guarantee, Release
 
 app = typer.Typer(
@@ -53,6 +55,10 @@ Delimiter = Annotated[str | None, typer.Option(help="What separates the fields o
 Quote = Annotated[str | None, typer.Option(help="What quotes the fields of a CSV file.")]
 Encoding = Annotated[str | None, typer.Option("--csv-encoding", help="How a CSV file is written; UTF-8 by default.")]
 TableName = Annotated[str | None, typer.Option("--table", help="Which table of a DuckDB file.")]
+Components = Annotated[
+    str | None,
+    typer.Option(help="Gaussians a class: a number, or auto for as many as noisy answers say will pay (the default)."),
+]
 Delta = Annotated[float, typer.Option(help="Chance that the epsilon bound fails; far below 1 / number of rows.")]
 
 
@@ -97,12 +103,16 @@ def plan(
     delta: Delta,
     rows: Rows = None,
     adjacency: Adjacency = "add-remove",
+    components: Components = None,
     as_json: Json = False,
 ) -> None:
     """Show what a fit would ask and how much it would lose. Touches no data."""
     from sfumato.api import plan as make
 
-    plans = [make(schema, epsilon=value, delta=delta, adjacency=adjacency, rows=rows) for value in _epsilons(epsilon)]
+    plans = [
+        make(schema, epsilon=value, delta=delta, adjacency=adjacency, rows=rows, components=_components(components))
+        for value in _epsilons(epsilon)
+    ]
     if as_json:
         _print_json([_plan_data(each) for each in plans])
     else:
@@ -124,6 +134,7 @@ def fit(
     ] = "scores",
     adjacency: Adjacency = "add-remove",
     rows: Rows = None,
+    components: Components = None,
     ledger: Annotated[
         str | None, typer.Option(help="Count the release in this ledger: a file, or a PostgreSQL URL.")
     ] = None,
@@ -141,32 +152,34 @@ def fit(
     from sfumato.api import fit as run
     from sfumato.api import plan as make
     from sfumato.files import check_writable
+    from sfumato.private.ledger import Ledger
     from sfumato.schema import Schema
     from sfumato.tables import open_table
 
     known = Schema.load(schema)
-    total = make(known, epsilon=epsilon, delta=delta, adjacency=adjacency, encoding=encoding, rows=rows).mu
+    asked: dict[str, Any] = {"adjacency": adjacency, "encoding": encoding, "rows": rows}
+    asked["components"] = _components(components)
+    total = make(known, epsilon=epsilon, delta=delta, **asked).mu
 
     def announce(spend: Spend) -> None:
         share = (spend.mu / total) ** 2
         _say(f"asking for {spend.name}: {share:.0%} of the budget (mu {spend.mu:.4f} of {total:.4f})")
 
     # Refuse what can be refused before any budget is spent, not after.
+    books = None if ledger is None else Ledger(ledger)
+    if books is not None and books.keeps(output):
+        raise ArgumentError(f"{output} is the ledger, or belongs to it; write the release somewhere else")
     check_writable(output)
-    if ledger is not None and output.absolute() == Path(ledger).absolute():
-        raise ArgumentError(f"{output} is the ledger; write the release somewhere else")
     source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
-    with _working("fitting"):
+    with _working("fitting"), _interruptible(books, "nothing was written, but the ledger may have counted the release"):
         release = run(
             source,
             known,
             epsilon=epsilon,
             delta=delta,
             mechanism=mechanism,
-            adjacency=adjacency,
-            encoding=encoding,
-            rows=rows,
-            ledger=ledger,
+            **asked,
+            ledger=books,
             dataset=dataset,
             insecure_seed=insecure_seed,
             on_spend=announce,
@@ -242,14 +255,17 @@ def ledger(
 
     _check_ledger_options(open_name, give_back, dataset, {"epsilon": epsilon, "delta": delta}, adjacency or unit)
     books = Ledger(place)
+    may_have_changed = _interruptible(books, "the ledger may have been changed")
     if open_name is not None and epsilon is not None and delta is not None:
-        opened = books.open(open_name, epsilon, delta, adjacency or "add-remove", unit or "row")
+        with may_have_changed:
+            opened = books.open(open_name, epsilon, delta, adjacency or "add-remove", unit or "row")
         if as_json:
             _print_json({"ledger": books.place, "opened": _cap_data(opened)})
         else:
             print(f"opened {opened.name} in {books.place}: {opened}")
     elif give_back is not None:
-        books.give_back(give_back)
+        with may_have_changed:
+            books.give_back(give_back)
         if as_json:
             _print_json({"ledger": books.place, "returned": give_back})
         else:
@@ -350,6 +366,9 @@ def main() -> None:
     except SfumatoError as error:
         _say(f"error: {error}")
         sys.exit(2)
+    except Interrupted as error:
+        _say(f"interrupted: {error}")
+        sys.exit(INTERRUPTED)
     except UsageError as error:
         command = "sfumato" if error.ctx is None else error.ctx.command_path
         _say(f"error: {error.format_message().rstrip('.')}. Try '{command} --help'.")
@@ -383,6 +402,20 @@ def _working(what: str, total: int | None = None) -> Iterator[Any]:
         yield lambda done: progress.advance(task, done)
 
 
+class Interrupted(Exception):
+    """Ctrl-C, where there is more to say than that nothing was written."""
+
+
+@contextmanager
+def _interruptible(books: Ledger | None, state: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if books is None:
+            raise
+        raise Interrupted(f"{state}; {shlex.join(['sfumato', 'ledger', books.place])} shows") from None
+
+
 def _given(pairs: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for pair in pairs:
@@ -405,6 +438,10 @@ def _check_ledger_options(
         raise ArgumentError("epsilon, delta, adjacency and unit belong to --open NAME")
     if name is not None and any(value is None for value in cap.values()):
         raise ArgumentError("--open needs the cap of the data set: --epsilon E --delta D")
+
+
+def _components(text: str | None) -> int | str | None:
+    return int(text) if text is not None and text.isdecimal() else text
 
 
 def _epsilons(text: str) -> list[float]:
@@ -432,6 +469,7 @@ def _plan_data(made: Plan) -> dict[str, Any]:
         "classes": made.classes,
         "columns": made.columns,
         "cells": made.cells,
+        "components": made.components or "auto",
         "rounds": [vars(each) for each in made.rounds],
         "moment_shares": dict(zip(("counts", "means", "covariances"), made.moment_shares, strict=True)),
         "cell_sd": made.cell_sd,

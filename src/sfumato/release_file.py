@@ -307,6 +307,7 @@ def _check_guarantee(given: _Guarantee, schema: Schema, insist: Callable[[Any, s
     least = 1.0 if given.adjacency is Adjacency.ADD_REMOVE else math.sqrt(2.0)
     least *= 1 if schema.unit is None else schema.unit.rows
     for spend in given.spends:
+        insist(spend.name.isprintable(), "a spend's name cannot be printed")
         insist(spend.sensitivity >= least, "a spend's sensitivity is less than one unit can move a query")
         insist(spend.sensitivity / spend.sigma <= spend.mu * ROUNDING, "a spend's mu is less than its noise makes it")
     if given.epsilon is not None and given.delta is not None and given.mu is not None:

@@ -187,7 +187,7 @@ class Schema(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Schema:
-        for name in self.columns:
+        for name in (*self.columns, *self.unconfirmed, "" if self.unit is None else self.unit.column):
             _check_text(name)
         if self.unit is not None and self.unit.column in self.columns:
             raise ValueError(f"unit: {self.unit.column!r} names people, so it cannot be a column of the release")

@@ -1,8 +1,14 @@
 """The accounting against mpmath and against dp-accounting, and the budget as a filter."""
 
+import copy
 import math
-from collections.abc import Callable
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -187,6 +193,57 @@ def test_nothing_can_be_charged_to_a_spent_budget() -> None:
     budget.charge("everything", 1.0, budget.remaining)
     with pytest.raises(BudgetError):
         budget.charge("one more", 1.0, 5e-324)
+
+
+@pytest.fixture
+def hasty() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def charged_at_once(budget: Budget, threads: int = 4) -> int:
+    """How many threads get nine tenths of a budget."""
+    barrier, got = threading.Barrier(threads), []
+
+    def charge() -> None:
+        barrier.wait()
+        try:
+            got.append(budget.charge("query", 1.0, 0.9))
+        except BudgetError:
+            pass
+
+    crew = [threading.Thread(target=charge) for _ in range(threads)]
+    for each in crew:
+        each.start()
+    for each in crew:
+        each.join()
+    return len(got)
+
+
+def test_of_threads_that_charge_at_once_one_gets_the_rest(hasty: None) -> None:
+    assert {charged_at_once(Budget(1.0)) for _ in range(50)} == {1}
+
+
+def test_a_budget_without_a_lock_would_be_seen(hasty: None) -> None:
+    def unlocked() -> Budget:
+        budget: Any = Budget(1.0)
+        budget._lock = nullcontext()
+        return budget
+
+    assert any(charged_at_once(unlocked()) > 1 for _ in range(2000))
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda budget: pickle.loads(pickle.dumps(budget))])
+def test_a_copy_of_a_budget_is_another_budget(duplicate: Callable[[Budget], Budget]) -> None:
+    budget = Budget(1.0)
+    spend = budget.charge("first", 1.0, 0.5)
+    made = duplicate(budget)
+    made.charge("second", 1.0, made.remaining)
+    assert (made.spends[0], len(made.spends), made.remaining) == (spend, 2, 0.0)
+    assert (budget.spends, budget.remaining) == ((spend,), 0.5)
 
 
 # Arguments

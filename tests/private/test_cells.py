@@ -124,6 +124,10 @@ def test_of_centres_equally_near_the_first_has_the_row() -> None:
         z = [[0, 0], [5, 5], [0, 0]]
         assert cells.find(rows).tolist() == [nearest(cells, place, 0) for place in z]
         assert cells.find(rows)[0] == 0
+    for centres in ([[10, 10], [0, 0]], [[0, 0], [10, 10]], [[12, 4], [4, 12], [5, 3]]):  # of other lengths
+        cells = Cells(image, (np.array(centres),))
+        assert cells.find(batch([((1, 1), 0)], 2)).tolist() == [nearest(cells, [5, 5], 0)]
+    assert Cells(image, (np.array([[10, 10], [0, 0]]),)).find(batch([((1, 1), 0)], 2)).tolist() == [0]
 
 
 def test_cells_are_counted_through_the_classes() -> None:

@@ -7,10 +7,13 @@ import json
 import math
 import multiprocessing
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
+import time
+import unicodedata
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -28,6 +31,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import ArgumentError, BudgetError, LedgerError, MissingExtraError, OutputError
+from sfumato.files import check_writable
 from sfumato.private import account as account_module
 from sfumato.private import curator as curator_module
 from sfumato.private import ledger as ledger_module
@@ -300,10 +304,13 @@ STEPS = st.lists(
 )
 
 
-def play(folder: Path, steps: list[Any]) -> None:
+def play(folder: Path, steps: list[Any], guarded: bool = True) -> None:
     """Any order of steps keeps the cap; what counted once counts for ever, unless it was returned undrawn."""
-    ledger = Ledger(folder / f"{uuid.uuid4().hex}.db")
+    path = folder / f"{uuid.uuid4().hex}.db"
+    ledger = Ledger(path)
     dataset = ledger.open("patients", 2.0, 1e-5, "replace-one")
+    if not guarded:
+        unguard(path)
     open_ones: list[Reservation] = []
     drawn: set[str] = set()
     for step, epsilon, delta, which, adjacency in steps:
@@ -372,13 +379,15 @@ def test_a_return_of_what_was_drawn_would_be_seen(tmp_path: Path) -> None:
     steps = [("reserve", 0.1, 1e-5, 0, "add-remove"), ("draw", 1.0, 1e-5, 0, "label"), ("fail", 1.0, 1e-5, 0, "label")]
     play(tmp_path, steps)
 
-    def anyway(self: Ledger, entry: str, old: State, new: State) -> bool:
+    def anyway(self: Ledger, entry: str, old: State, new: State, seconds: float | None = None) -> bool:
         mine = ledger_store.entries.c.id == entry
         with ledger_store.writing(self._place) as connection:
             return connection.execute(ledger_store.entries.update().where(mine).values(state=str(new))).rowcount == 1
 
-    with mock.patch.object(Ledger, "_moved", anyway), pytest.raises(AssertionError):
-        play(tmp_path, steps)
+    with mock.patch.object(Ledger, "_moved", anyway):
+        play(tmp_path, steps)  # the database refuses it
+        with pytest.raises(AssertionError):
+            play(tmp_path, steps, guarded=False)
 
 
 # --- a fit that is counted
@@ -516,6 +525,34 @@ def test_what_is_no_cap_is_refused_and_no_file_made(arguments: tuple[Any, ...], 
     assert not path.exists()
 
 
+COMPOSED, APART = (unicodedata.normalize(form, "Klinik Köln") for form in ("NFC", "NFD"))
+
+
+def test_two_spellings_of_a_letter_are_one_name(place: str) -> None:
+    ledger = Ledger(place)
+    assert ledger.open(APART, 1, 1e-6).name == COMPOSED
+    for name in (COMPOSED, APART):
+        with pytest.raises(LedgerError, match="already, with a cap that is final"):
+            ledger.open(name, 1, 1e-6)
+        assert [account.dataset.name for account in ledger.accounts(name)] == [COMPOSED]
+    sf.fit(FRAME, SCHEMA, epsilon=0.5, delta=1e-6, ledger=ledger, dataset=APART)
+    with ledger.reserve(APART, ask(0.5)) as entry:
+        entry.draw()
+    assert len(ledger.accounts(COMPOSED)[0].entries) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["Straße 1  Ost", "STRASSE 1 OST", "straße  1 ost", "Straße １ Ost", "Straße ① Ost", "ﬆraße 1 Ost"]
+)
+def test_names_that_read_alike_are_not_opened_side_by_side(name: str, place: str) -> None:
+    ledger = Ledger(place)
+    ledger.open("Straße 1 Ost", 1, 1e-6)
+    with pytest.raises(LedgerError, match=f"has 'Straße 1 Ost' already, which reads like '{name}'"):
+        ledger.open(name, 1, 1e-6)
+    ledger.open("Straße 2 Ost", 1, 1e-6)
+    assert len(ledger.accounts()) == 2
+
+
 @pytest.mark.parametrize("name", ["", "a\nb", "\udcff", "a\0b", 7])
 def test_a_name_that_no_data_set_can_have(name: Any, path: Path) -> None:
     Ledger(path).open("patients", 1, 1e-6)
@@ -537,6 +574,28 @@ def test_looking_at_a_ledger_does_not_drop_the_lock_of_another_thread(meddle: bo
         if meddle:
             path.open("rb").close()
         assert another_program_gets_the_lock(path) == meddle
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_asking_whether_a_file_is_a_database_does_not_drop_a_lock(mode: str, path: Path) -> None:
+    Ledger(path).open("patients", 1, 1e-6)
+    change(path, f"PRAGMA journal_mode = {mode}")
+    with ledger_store.writing(ledger_store.Place.of(str(path))):
+        for name in (path, f"{path}-wal", f"{path}-shm", f"{path}-journal"):
+            with pytest.raises(OutputError, match="SQLite database"):
+                check_writable(name)
+        assert not another_program_gets_the_lock(path)
+        assert not another_program_is_alone(path)
+    assert another_program_gets_the_lock(path)
+
+
+def another_program_is_alone(path: Path) -> bool:
+    """Whether nobody is seen to have the file open, so that its log could be taken away."""
+    code = (
+        f"import sqlite3; c = sqlite3.connect({str(path)!r}, timeout=0); c.execute('PRAGMA locking_mode = EXCLUSIVE')"
+    )
+    code += "; c.execute('BEGIN EXCLUSIVE')"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60).returncode == 0
 
 
 def another_program_gets_the_lock(path: Path) -> bool:
@@ -565,6 +624,119 @@ def test_the_file_is_kept_with_care(path: Path) -> None:
         assert connected.exec_driver_sql("PRAGMA busy_timeout").scalar() == 60_000
         with closing(sqlite3.connect(path, timeout=0)) as other, pytest.raises(sqlite3.OperationalError, match="lock"):
             other.execute("BEGIN IMMEDIATE")
+
+
+def test_a_file_with_two_names_is_refused(path: Path, tmp_path: Path) -> None:
+    # Each name would have a log and locks of its own.
+    ledger = Ledger(path)
+    ledger.open("patients", 1, 1e-6)
+    other = tmp_path / "other.db"
+    os.link(path, other)
+    for place in (path, other):
+        attempts = [Ledger(place).accounts, lambda place=place: fit(place), lambda: ledger.give_back("a" * 32)]
+        for attempt in [*attempts, lambda place=place: Ledger(place).open("others", 1, 1e-6)]:
+            with pytest.raises(
+                LedgerError, match=r"has 2 names \(hard links\), which would be counted apart: keep one"
+            ):
+                attempt()
+    other.unlink()
+    fit(path)
+
+
+def test_a_second_name_that_appears_during_a_fit_is_seen(path: Path, tmp_path: Path) -> None:
+    ledger = Ledger(path)
+    ledger.open("patients", 1, 1e-6)
+    drawn = mock.Mock(side_effect=AssertionError("drawn"))
+    with mock.patch.object(curator_module, "noisy", drawn), pytest.raises(LedgerError, match="hard links"):
+        fit(ledger, on_spend=lambda spend: os.link(path, tmp_path / "other.db"))
+    (tmp_path / "other.db").unlink()
+    assert states(ledger) == ["reserved"]
+
+
+def test_symbolic_links_lead_to_one_ledger(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").symlink_to("a")
+    (tmp_path / "link.db").symlink_to("b/ledger.db")
+    names = [tmp_path / "link.db", tmp_path / "a" / "ledger.db", tmp_path / "b" / ".." / "b" / "ledger.db"]
+    Ledger(names[0]).open("patients", 1, 1e-6)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "b", "link.db"]
+    assert len({ledger_store.Place.of(str(name)).real().path for name in names}) == 1
+    fit(names[1])
+    for name in names:
+        assert states(Ledger(name)) == ["released"]
+        with pytest.raises(BudgetError):
+            fit(name)
+
+
+MOUNTINFO = rb"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+36 22 98:0 /mnt1 /srv/with\040blank\011tab\134slash/l.db rw,noatime master:1 - ext3 /dev/root rw,errors=continue
+37 22 0:5 / /proc rw shared:2 - proc proc rw
+too short
+"""
+
+
+def test_mount_points_are_read_as_linux_writes_them() -> None:
+    assert ledger_store.mount_points(MOUNTINFO) == {b"/", b"/srv/with blank\ttab\\slash/l.db", b"/proc"}
+
+
+def test_a_file_that_is_a_mount_point_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a ledger.db"
+    Ledger(path).open("patients", 1, 1e-6)
+    told = tmp_path / "mountinfo"
+    monkeypatch.setattr(ledger_store, "MOUNTS", told)
+    escaped = os.fsencode(path).replace(b" ", rb"\040")
+    told.write_bytes(MOUNTINFO + b"40 22 254:0 /x " + escaped + b" rw - ext4 /dev/vda rw\n")
+    (tmp_path / "link.db").symlink_to(path)
+    for place in (path, tmp_path / "link.db"):
+        for attempt in (Ledger(place).accounts, lambda place=place: fit(place)):
+            with pytest.raises(LedgerError, match="mount its folder, not the file"):
+                attempt()
+    told.write_bytes(MOUNTINFO + b"40 22 254:0 /x " + os.fsencode(tmp_path) + b" rw - ext4 /dev/vda rw\n")
+    fit(path)
+    told.unlink()  # where there is no such list
+    assert len(Ledger(path).accounts()) == 1
+    monkeypatch.setattr(os.path, "ismount", lambda place: str(place) == str(path))
+    with pytest.raises(LedgerError, match="mount its folder, not the file"):
+        Ledger(path).accounts()
+
+
+def test_a_bind_mount_of_the_file_is_refused(path: Path, tmp_path: Path) -> None:
+    Ledger(path).open("patients", 1, 1e-6)
+    mounted = tmp_path / "mounted.db"
+    mounted.touch()
+    if shutil.which("mount") is None or subprocess.run(["mount", "--bind", path, mounted], check=False).returncode:
+        pytest.skip("no permission to mount")
+    try:
+        with pytest.raises(LedgerError, match="is a mount point, .* mount its folder, not the file"):
+            fit(mounted)
+        fit(path)
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+
+
+def test_the_log_is_folded_back(path: Path, tmp_path: Path) -> None:
+    ledger = Ledger(path)
+    ledger.open("patients", 1, 1e-6)
+    with closing(sqlite3.connect(path)) as other:  # someone who has the file open, so that no close folds the log back
+        other.execute("SELECT count(*) FROM sfumato_entry").fetchall()
+        fit(path, 0.5)
+        assert Path(f"{path}-wal").stat().st_size == 0
+        shutil.copy(path, tmp_path / "copy.db")
+        assert states(Ledger(tmp_path / "copy.db")) == ["released"]
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM sfumato_entry").fetchall()
+        started = time.monotonic()
+        fit(path, 0.5)  # what the other one reads cannot be folded over, and nobody waits for it
+        assert time.monotonic() - started < 20
+    assert states(ledger) == ["released", "released"]
+
+
+def test_a_log_that_cannot_be_folded_back_fails_nothing() -> None:
+    connection = mock.Mock()
+    execute = connection.connection.cursor.return_value.execute
+    execute.side_effect = sqlite3.OperationalError("disk full")
+    ledger_store._fold(connection)
+    assert execute.called
 
 
 def test_a_ledger_can_be_copied_and_follows_no_change_of_folder(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -694,6 +866,164 @@ def test_what_drew_nothing_is_no_release(path: Path) -> None:
         pass
 
 
+def test_a_reservation_is_for_one_release(place: str) -> None:
+    ledger = Ledger(place)
+    ledger.open("patients", 1, 1e-6)
+    one = ledger.reserve("patients", ask(0.5))
+    with pytest.raises(LedgerError, match="inside its `with` block only"):
+        one.draw()
+    with one:
+        one.draw()
+        one.draw()
+    with pytest.raises(LedgerError, match="inside its `with` block only"):
+        one.draw()
+    with pytest.raises(LedgerError, match="one reservation is for one release"), one:
+        pass
+    failed = ledger.reserve("patients", ask(0.5))
+    with pytest.raises(Planted), failed:
+        failing()
+    with pytest.raises(LedgerError, match="inside its `with` block only"):
+        failed.draw()
+    assert states(ledger) == ["released", "returned"]
+
+
+@pytest.mark.parametrize("mu", [math.nan, -0.1, -0.0, 0.0, math.inf, True, 10**400])
+def test_what_is_no_cost_is_not_written_down(mu: Any, place: str) -> None:
+    ledger = Ledger(place)
+    ledger.open("patients", 1, 1e-6)
+    with (
+        pytest.raises(ArgumentError, match="not the cost of a release"),
+        ledger.reserve("patients", replace(ask(), mu=mu)),
+    ):
+        pass
+    assert states(ledger) == []
+    fit(ledger)
+
+
+def test_an_interrupt_that_leaves_the_lock_behind_is_not_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "RETURN_SECONDS", 0.2)
+    ledger = Ledger(path)
+    ledger.open("patients", 1, 1e-6)
+    left: list[Any] = []
+
+    def lost(self: Ledger, *_: Any) -> None:
+        left.append(ledger_store.writing(self._place))  # as an interrupt between two lines leaves it, in a traceback
+        left[0].__enter__()
+        raise KeyboardInterrupt
+
+    started = time.monotonic()
+    with mock.patch.object(Ledger, "_reserve", lost), pytest.raises(KeyboardInterrupt):
+        fit(ledger)
+    assert time.monotonic() - started < 20
+    left.clear()
+    assert states(ledger) == []
+    fit(ledger)
+
+
+# --- by hand
+
+BY_HAND = [
+    "UPDATE sfumato_entry SET state = 'returned'",
+    "UPDATE sfumato_entry SET state = 'reserved'",
+    "UPDATE sfumato_entry SET state = 'drawing' WHERE state = 'released'",
+    "UPDATE sfumato_entry SET state = 'drawing', mu = 1e-9 WHERE state = 'reserved'",
+    "UPDATE sfumato_entry SET state = 'released' WHERE state = 'reserved'",
+    "UPDATE sfumato_entry SET state = 'reserved' WHERE state = 'returned'",
+    *(f"UPDATE sfumato_entry SET {name} = {name} WHERE state = 'released'" for name in ("mu", "state")),
+    *(f"UPDATE sfumato_entry SET {name} = 0.001" for name in ("mu", "charged_mu", "slack", "collision", "epsilon")),
+    *(f"UPDATE sfumato_entry SET {name} = 'x'" for name in ("id", "time", "mechanism", "adjacency", "descriptor")),
+    "UPDATE sfumato_entry SET number = number + 100",
+    "UPDATE sfumato_entry SET dataset = 'others'",
+    "DELETE FROM sfumato_entry",
+    "UPDATE sfumato_dataset SET epsilon = 9",
+    "UPDATE sfumato_dataset SET delta = 0.1",
+    "UPDATE sfumato_dataset SET name = 'gone' WHERE name = 'others'",
+    "UPDATE sfumato_dataset SET name = name",
+    "DELETE FROM sfumato_dataset WHERE name = 'others'",
+]
+COLUMNS = (
+    "id, dataset, time, mechanism, state, adjacency, unit, epsilon, delta, mu, charged_mu, slack, collision, descriptor"
+)
+LITTLE = COLUMNS.replace("charged_mu", "charged_mu / 9")
+BY_HAND_IN_A_FILE = [
+    "UPDATE OR IGNORE sfumato_entry SET state = 'returned'",
+    "UPDATE OR REPLACE sfumato_entry SET state = 'returned'",
+    f"INSERT OR REPLACE INTO sfumato_entry ({COLUMNS}) SELECT {LITTLE} FROM sfumato_entry",
+    f"INSERT OR REPLACE INTO sfumato_entry (number, {COLUMNS}) "
+    f"SELECT number, {LITTLE.replace('id,', 'hex(randomblob(16)),')} FROM sfumato_entry WHERE state = 'reserved'",
+    "INSERT OR REPLACE INTO sfumato_dataset SELECT name, opened, 9, delta, adjacency, unit FROM sfumato_dataset",
+    "INSERT OR REPLACE INTO sfumato_dataset (rowid, name, opened, epsilon, delta, adjacency, unit) "
+    "SELECT rowid, 'new', opened, 9, delta, adjacency, unit FROM sfumato_dataset",
+]
+
+
+def in_all_states(place: str) -> Ledger:
+    ledger = Ledger(place)
+    ledger.open("patients", 5, 1e-6)
+    ledger.open("others", 1, 1e-6)
+    fit(ledger, 0.1)
+    for drawn, returned in ((True, False), (False, True), (False, False)):
+        left = ledger.reserve("patients", ask(0.1)).__enter__()
+        if drawn:
+            left.draw()
+        if returned:
+            ledger.give_back(left.id)
+    assert states(ledger) == ["released", "drawing", "returned", "reserved"]
+    return ledger
+
+
+def test_nobody_changes_the_books_by_hand(place: str) -> None:
+    ledger = in_all_states(place)
+    before = ledger.accounts()
+    own = ledger_store.Place.of(place)
+    for statement in [*BY_HAND, *(BY_HAND_IN_A_FILE if own.path else ["TRUNCATE sfumato_entry, sfumato_dataset"])]:
+        with pytest.raises(LedgerError, match=r"never|final|once"), ledger_store.writing(own) as connection:
+            connection.exec_driver_sql(statement)
+        assert ledger.accounts() == before, statement
+
+
+def test_the_grants_for_fitters_let_them_fit_and_no_more() -> None:
+    if not POSTGRES:
+        pytest.skip("SFUMATO_TEST_POSTGRES names no PostgreSQL server")
+    import sqlalchemy as sa
+
+    name = f"fitter_{uuid.uuid4().hex}"
+    place = f"{POSTGRES}?options=-csearch_path%3D{name}"
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
+    grants = page.split("```sql\n")[1].split("```")[0].replace("fitter", name)
+    server = sa.create_engine(ledger_store.Place.of(POSTGRES).url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"CREATE SCHEMA {name}")
+        connection.exec_driver_sql(f"CREATE ROLE {name} LOGIN")
+        connection.exec_driver_sql(f"GRANT USAGE ON SCHEMA {name} TO {name}")
+    try:
+        ledger = in_all_states(place)
+        with ledger_store.writing(ledger_store.Place.of(place)) as connection:
+            connection.exec_driver_sql(grants)
+        theirs = sa.make_url(place).set(username=name).render_as_string(hide_password=False)
+        fit(theirs, 0.1)
+        before = ledger.accounts()
+        for statement in [*BY_HAND, "TRUNCATE sfumato_entry", "DROP TRIGGER sfumato_entry_update ON sfumato_entry"]:
+            with pytest.raises(LedgerError), ledger_store.writing(ledger_store.Place.of(theirs)) as connection:
+                connection.exec_driver_sql(statement)
+            assert ledger.accounts() == before, statement
+    finally:
+        with server.connect() as connection:
+            connection.exec_driver_sql(f"DROP SCHEMA {name} CASCADE")
+            connection.exec_driver_sql(f"DROP ROLE {name}")
+
+
+def test_a_ledger_without_triggers_works(path: Path) -> None:
+    Ledger(path).open("patients", 1, 1e-6)
+    unguard(path)
+    fit(path)
+    Ledger(path).open("others", 1, 1e-6)
+    with pytest.raises(BudgetError):
+        fit(path)
+
+
 # --- processes
 
 
@@ -778,8 +1108,6 @@ def test_a_race_without_a_lock_would_be_seen(path: Path) -> None:
     ledger.open("patients", 1, 1e-6)
 
     def unlocked(self: Ledger, entry: str, name: str, asked: Ask) -> None:
-        import time
-
         made = self.accounts(name)[0].price(entry, "now", asked)
         time.sleep(0.3)
         with ledger_store.writing(self._place) as connection:
@@ -825,6 +1153,13 @@ def newer(path: Path) -> None:
 def change(path: Path, statement: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
+
+
+def unguard(path: Path) -> None:
+    """Drop the triggers, as someone might who edits the file."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
 
 
 def cut(path: Path) -> None:
@@ -892,6 +1227,7 @@ def test_an_empty_file_is_what_a_crash_while_opening_leaves(path: Path) -> None:
 def test_damage_inside_is_refused(damage: str, path: Path) -> None:
     Ledger(path).open("patients", 1, 1e-6)
     fit(path, 0.1)
+    unguard(path)
     change(path, damage)
     for attempt in (Ledger(path).accounts, lambda: fit(path, 0.1)):
         with pytest.raises(LedgerError, match="is damaged") as refusal:
@@ -902,6 +1238,7 @@ def test_damage_inside_is_refused(damage: str, path: Path) -> None:
 def test_a_law_that_is_not_known_is_not_guessed(path: Path) -> None:
     Ledger(path).open("patients", 1, 1e-6)
     fit(path, 0.1)
+    unguard(path)
     change(path, """UPDATE sfumato_entry SET descriptor = '{"law": "slices", "projections": 3}'""")
     with pytest.raises(LedgerError, match="follows the law 'slices', which this library cannot add up: upgrade it"):
         fit(path, 0.1)

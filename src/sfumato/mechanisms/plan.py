@@ -25,7 +25,7 @@ MOST_ROWS = 1 << 60
 LOG_SLOPE = 10.0  # how much a column's log-density is taken to change over its range
 HIDDEN_CELLS = 4.0  # how many times the second-order cost of a histogram its hidden cells add up to
 PILOT_SHARE = 1.0 / 3.0  # of the moments' budget, for the round that finds their shape
-GAIN_PER_DOUBLING = 0.05  # nats a row that twice as many components are taken to be worth
+GAIN = 0.003  # nats a row, for every column but one, that twice as many components are taken to be worth
 MOST_COMPONENTS = 16  # of a class, where the number is chosen
 MOST_ASKED = 1000  # components of a class that anyone may ask for
 SMALLEST_SPREAD = 1e-9  # of a class whose columns are all constant: there is nothing to tell apart
@@ -221,11 +221,12 @@ def _into_clusters(one: _Division) -> _Division:
 
 def best_number(count: float, dim: int, spread: float, mu_squared: float) -> int:
     """How many components of a class pay. Each of M has count / M rows, so that the noise on covariances costs M^2
-    times what it costs one; against a gain of g log2(M), the best M is sqrt(g / (2 ln 2 cost))."""
+    times what it costs one; against a gain of g log2(M), the best M is sqrt(g / (2 ln 2 cost)). One column alone gains
+    nothing: its marginal is known."""
     if spread < SMALLEST_SPREAD:
         return 1
     cost = moment_costs(np.array([max(count, 1.0)]), dim, radius(spread)).covariance / mu_squared
-    best = math.sqrt(GAIN_PER_DOUBLING / (2.0 * math.log(2.0) * cost))
+    best = math.sqrt(GAIN * (dim - 1) / (2.0 * math.log(2.0) * cost))
     return int(np.clip(round(best), 1, MOST_COMPONENTS))
 
 

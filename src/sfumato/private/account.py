@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from sfumato.errors import BudgetError, LedgerError
+from sfumato.errors import ArgumentError, BudgetError, LedgerError
 from sfumato.private.accounting import (
     MOST_COORDINATES,
     Adjacency,
@@ -59,6 +59,10 @@ class State(StrEnum):
     """Counted; the release was handed over."""
     RETURNED = "returned"
     """Not counted; it ended before any noise was drawn."""
+
+
+STEPS = ((State.RESERVED, State.DRAWING), (State.RESERVED, State.RETURNED), (State.DRAWING, State.RELEASED))
+"""Which state may follow which."""
 
 
 @dataclass(frozen=True)
@@ -204,10 +208,8 @@ class Account:
     def price(self, entry: str, time: str, asked: Ask) -> Entry:
         """The entry of a release that fits under the cap."""
         factor = _factor(asked, self.dataset)
-        if not self.fits(factor * asked.mu, factor):
-            raise BudgetError(self._refusal(asked, factor))
         slack, collision = _imperfections(self.dataset.unit, factor)
-        return Entry(
+        made = Entry(
             id=entry,
             dataset=self.dataset.name,
             time=time,
@@ -223,6 +225,15 @@ class Account:
             collision=collision,
             descriptor=json.dumps({"law": GAUSSIAN, "mu": asked.mu}),
         )
+        try:
+            made.check(self.dataset)
+        except ValueError:
+            raise ArgumentError(
+                f"mu {asked.mu!r}, epsilon {asked.epsilon!r} and delta {asked.delta!r} are not the cost of a release"
+            ) from None
+        if not self.fits(made.charged_mu, factor):
+            raise BudgetError(self._refusal(asked, factor))
+        return made
 
     def running(self) -> list[float]:
         """After each entry, what was spent until then, as epsilon at the data set's delta."""

@@ -12,6 +12,7 @@ erfc, erfcx and exp having a relative error below 2^-48; the tests compare them 
 
 import math
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -199,6 +200,13 @@ class Budget:
         self._total = float(total)
         self._remaining = _rounded(self._total**2, lambda square: square <= Fraction(self._total) ** 2, 0.0)
         self._spends: tuple[Spend, ...] = ()
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
 
     def __repr__(self) -> str:
         return f"Budget(total={self.total:.6g}, remaining={self.remaining:.6g}, spends={len(self.spends)})"
@@ -226,15 +234,16 @@ class Budget:
         for what, value in (("sensitivity", sensitivity), ("mu_squared", mu_squared)):
             if not 0 < value < math.inf:
                 raise ArgumentError(f"{what} of {name!r} must be a finite number above 0, not {value}")
-        if mu_squared > self._remaining:
-            raise BudgetError(
-                f"{name!r} asks for mu^2 = {mu_squared:.6g} but {self._remaining:.6g} is left; ask for less"
-            )
-        spend = _spend(name, float(sensitivity), float(mu_squared))
-        left = Fraction(self._remaining) - Fraction(float(mu_squared))
-        self._remaining = _rounded(float(left), lambda value: value <= left, 0.0)
-        self._spends += (spend,)
-        return spend
+        with self._lock:  # of two threads only one may have the rest
+            if mu_squared > self._remaining:
+                raise BudgetError(
+                    f"{name!r} asks for mu^2 = {mu_squared:.6g} but {self._remaining:.6g} is left; ask for less"
+                )
+            spend = _spend(name, float(sensitivity), float(mu_squared))
+            left = Fraction(self._remaining) - Fraction(float(mu_squared))
+            self._remaining = _rounded(float(left), lambda value: value <= left, 0.0)
+            self._spends += (spend,)
+            return spend
 
 
 def _spend(name: str, sensitivity: float, mu_squared: float) -> Spend:

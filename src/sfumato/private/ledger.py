@@ -6,13 +6,15 @@ the data set was opened; `account` has the arithmetic.
 Protocol. `reserved` is on disk before a row is read, `drawing` before the first noise is drawn, `released` before `fit`
 returns. All three count, so a process may die anywhere. Only a `reserved` entry can become `returned`, which does not
 count; nothing deletes an entry or raises a cap. States change by "update where the state is still", so that of two
-processes at most one succeeds: an entry that was given back can no longer draw.
+processes at most one succeeds: an entry that was given back can no longer draw. Triggers in the database hold everyone
+else to the same steps.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import unicodedata
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 MOST_NAME = 200
+RETURN_SECONDS = 3
+"""How long to wait for the ledger when a fit has failed: an interrupt may have left a transaction of our own open."""
 
 _ID = re.compile("[0-9a-f]{32}")
 
@@ -56,8 +60,8 @@ class Ledger:
         """Enter a data set with its cap, and make the ledger where there is none. A cap is final."""
         from sfumato.private import ledger_store as store
 
-        _check_name("the data set's name", name)
-        _check_name("the unit", unit)
+        name = _checked("the data set's name", name)
+        _checked("the unit", unit)
         if adjacency not in tuple(Adjacency):
             allowed = " or ".join(repr(str(each)) for each in Adjacency)
             raise ArgumentError(f"adjacency must be {allowed}, not {adjacency!r}")
@@ -68,6 +72,9 @@ class Ledger:
             known = self._find(connection, name)
             if known is not None:
                 raise LedgerError(f"{self.place} has {name!r} already, with a cap that is final: {known}")
+            for other in connection.execute(store.datasets.select()).mappings():
+                if _as_read(other["name"]) == _as_read(name):
+                    raise LedgerError(f"{self.place} has {other['name']!r} already, which reads like {name!r}")
             connection.execute(store.datasets.insert().values(asdict(made)))
         return made
 
@@ -76,7 +83,7 @@ class Ledger:
         from sfumato.private import ledger_store as store
 
         if name is not None:
-            _check_name("the data set's name", name)
+            name = _checked("the data set's name", name)
         with store.reading(self._place) as connection, _readable(self.place):
             rows = connection.execute(store.datasets.select().order_by("opened", "name")).mappings()
             found = [_account(connection, _dataset(row)) for row in rows.all() if name in (None, row["name"])]
@@ -101,23 +108,29 @@ class Ledger:
 
     def reserve(self, dataset: str, asked: Ask) -> Reservation:
         """Set the cost of a release aside while the block runs."""
-        return Reservation(self, dataset, asked)
+        return Reservation(self, _checked("the data set's name", dataset), asked)
+
+    def keeps(self, path: str | Path) -> bool:
+        """Whether a path, by any name, is the ledger's own file or one that SQLite keeps beside it."""
+        return self._place.keeps(Path(path))
 
     def _reserve(self, entry: str, name: str, asked: Ask) -> None:
         from sfumato.private import ledger_store as store
 
-        with store.writing(self._place) as connection, _readable(self.place):
+        with store.writing(self._place) as connection:
             dataset = self._find(connection, name)
             if dataset is None:
                 raise LedgerError(self._unknown(name, asked))
-            made = _account(connection, dataset).price(entry, _now(), asked)
+            with _readable(self.place):
+                account = _account(connection, dataset)
+            made = account.price(entry, _now(), asked)
             connection.execute(store.entries.insert().values(asdict(made)))
 
-    def _moved(self, entry: str, old: State, new: State) -> bool:
+    def _moved(self, entry: str, old: State, new: State, seconds: float | None = None) -> bool:
         """Whether the entry was in the old state, and is now in the new one."""
         from sfumato.private import ledger_store as store
 
-        with store.writing(self._place) as connection:
+        with store.writing(self._place, seconds) as connection:
             mine = (store.entries.c.id == entry) & (store.entries.c.state == str(old))
             return connection.execute(store.entries.update().where(mine).values(state=str(new))).rowcount == 1
 
@@ -145,18 +158,24 @@ class Reservation(AbstractContextManager["Reservation"]):
     def __init__(self, ledger: Ledger, dataset: str, asked: Ask) -> None:
         self.id = uuid.uuid4().hex
         self._ledger, self._dataset, self._asked = ledger, dataset, asked
-        self._drawn = False
+        self._entered = self._drawn = self._ended = False
 
     def __enter__(self) -> Reservation:
+        if self._entered:
+            raise LedgerError(f"entry {self.id} was reserved before: one reservation is for one release")
+        self._entered = True
         try:
             self._ledger._reserve(self.id, self._dataset, self._asked)
         except BaseException:
+            self._ended = True
             self._return()  # an interrupt may come when it is written already
             raise
         return self
 
     def draw(self) -> None:
         """Call it before any noise is drawn: from here on the cost can never be returned."""
+        if self._ended or not self._entered:
+            raise LedgerError(f"entry {self.id} is reserved inside its `with` block only, so nothing was drawn")
         if self._drawn:
             return
         if not self._ledger._moved(self.id, State.RESERVED, State.DRAWING):
@@ -164,6 +183,7 @@ class Reservation(AbstractContextManager["Reservation"]):
         self._drawn = True
 
     def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
+        self._ended = True
         if kind is not None:
             self._return()
         elif not self._ledger._moved(self.id, State.DRAWING, State.RELEASED):
@@ -171,7 +191,7 @@ class Reservation(AbstractContextManager["Reservation"]):
 
     def _return(self) -> None:
         with suppress(LedgerError):  # what went wrong first is what has to be told; and it stays counted
-            self._ledger._moved(self.id, State.RESERVED, State.RETURNED)
+            self._ledger._moved(self.id, State.RESERVED, State.RETURNED, RETURN_SECONDS)
 
 
 class Uncounted(AbstractContextManager["Uncounted"]):
@@ -197,9 +217,9 @@ def reservations(ledger: Ledger | str | Path | None, dataset: str | None, secure
         return lambda asked: Uncounted()
     if not secure:
         raise ArgumentError("a release with insecure_seed has no epsilon that a ledger could count; leave one out")
-    _check_name("the data set's name", dataset)
+    name = _checked("the data set's name", dataset)
     opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return lambda asked: opened.reserve(dataset, asked)
+    return lambda asked: opened.reserve(name, asked)
 
 
 def _account(connection: sa.Connection, dataset: Dataset) -> Account:
@@ -234,9 +254,17 @@ def _readable(place: str) -> Iterator[None]:
         raise LedgerError(f"{place} is damaged: an entry or a cap is not one that sfumato writes") from error
 
 
-def _check_name(what: str, name: str) -> None:
+def _checked(what: str, name: str) -> str:
+    """The name in composed form (NFC): an accented letter has two spellings, and only the bytes tell them apart."""
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= MOST_NAME or name != name.strip():
         raise ArgumentError(f"{what} must be one line of 1 to {MOST_NAME} characters, not {name!r}")
+    return unicodedata.normalize("NFC", name)
+
+
+def _as_read(name: str) -> str:
+    """What a name looks like to someone in a hurry: without case, width and double blanks."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return " ".join(folded.split())
 
 
 def _now() -> str:

@@ -108,7 +108,8 @@ class IpcTable(Table):
         self._path = path
         with self._open() as reader:
             self._schema = reader.schema
-        super().__init__(str(path), self._schema.names)
+            names = self._schema.names  # which need not be UTF-8 in a damaged file
+        super().__init__(str(path), names)
 
     @contextmanager
     def _open(self) -> Iterator[pa.RecordBatchFileReader | pa.RecordBatchStreamReader]:

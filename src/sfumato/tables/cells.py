@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.errors import TableError
 from sfumato.tables import moments
 from sfumato.tables.moments import Moment
-from sfumato.text import WHITESPACE, canonical
+from sfumato.text import WHITESPACE, canonical, one_line
 
 TEXT = pa.large_string()
 SAMPLE_CELLS = 2**11  # looked at to see whether it pays to find the distinct cells of a column first
@@ -111,7 +111,7 @@ def check_type(kind: pa.DataType, what: str) -> None:
 
 def unreadable(what: str, kind: object) -> TableError:
     """The error of a column whose declared type has no reading."""
-    return TableError(f"{what} has type {kind}; only numbers, texts, truth values and dates can be read")
+    return TableError(f"{what} has type {one_line(str(kind))}; only numbers, texts, truth values and dates can be read")
 
 
 def _is_readable(kind: pa.DataType) -> bool:

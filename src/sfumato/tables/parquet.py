@@ -22,9 +22,10 @@ class ParquetTable(Table):
         with reading(path, "Parquet"), self._open() as file:
             self._schema = file.schema_arrow
             self.rows = file.metadata.num_rows
+            names = self._schema.names  # which need not be UTF-8 in a damaged file
         # Text is stored as a dictionary and indices; to leave it so halves the time of reading and parsing.
         self._repetitive = [field.name for field in self._schema if is_textual(field.type)]
-        super().__init__(str(path), self._schema.names)
+        super().__init__(str(path), names)
 
     def _open(self) -> pq.ParquetFile:
         # INT96 dates far from today do not fit in nanoseconds.

@@ -36,6 +36,7 @@ app = typer.Typer(
 
 # Typer ships its own copy of click under a private name; this is the UsageError of whichever it raises.
 UsageError: Any = typer.BadParameter.__bases__[0]
+CRASHED = 3
 INTERRUPTED = 130  # what typer makes of Ctrl-C
 
 Data = Annotated[
@@ -306,7 +307,7 @@ def audit(
         raise ArgumentError("which audit? sfumato audit --list shows them")
     if plot is not None:
         check_writable(plot)
-    with _working(f"auditing {name}", total=1) as advance:
+    with _working(f"auditing {name}", total=1) as advance, _crash_is_no_verdict():
         verdict = run(
             name,
             epsilon=epsilon,
@@ -449,6 +450,20 @@ def _epsilons(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise ArgumentError(f"epsilon must be a number, or several with commas between, not {text!r}") from None
+
+
+@contextmanager
+def _crash_is_no_verdict() -> Iterator[None]:
+    """Python leaves a program that crashed with exit code 1, which here says that a guarantee is broken."""
+    try:
+        yield
+    except SfumatoError:
+        raise
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        raise typer.Exit(CRASHED) from error
 
 
 def _print_audits(audits: dict[str, str], as_json: bool) -> None:

@@ -54,11 +54,11 @@ def check_writable(path: str | Path) -> None:
 def _check_no_database(target: Path) -> None:
     """A ledger is not to be replaced, by whatever name, nor is what SQLite keeps beside it."""
     real = real_path(target)
-    if is_database(real):
-        raise OutputError(f"cannot write {target}: an SQLite database is there, perhaps a ledger; give another name")
-    for end in COMPANIONS:
+    for end in COMPANIONS:  # by name, before the file is looked at: the locks are on `-shm`
         if real.lower().endswith(end) and is_database(real[: -len(end)]):
             raise OutputError(f"cannot write {target}: it belongs to an SQLite database; give another name")
+    if is_database(real):
+        raise OutputError(f"cannot write {target}: an SQLite database is there, perhaps a ledger; give another name")
 
 
 def real_path(path: str | Path) -> str:

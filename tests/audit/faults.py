@@ -43,16 +43,38 @@ class Forgetful(Curator):
             self._budget = charged
 
 
+class ScaledToTheTable(Curator):
+    """Less noise where there are fewer rows, and says so."""
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        spend = self._budget.charge(name, query.sensitivity(self._adjacency), mu_squared)
+        total = self._engine.total(query)
+        sd = spend.sigma / query.weights * (1.0 + 0.01 * total.sum())
+        return Answer(noisy(total, sd, self._bits), sd)
+
+
+class SameWords(Curator):
+    """Every answer's noise comes from the same random words."""
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        if not hasattr(self, "_seed"):
+            self._seed = int.from_bytes(self._bits(8), "little")
+        self._bits = insecure_bits(self._seed)
+        return super().total(name, query, mu_squared)
+
+
 @dataclass(frozen=True)
 class AskedTwice(QueryGame):
     """Two rounds, the first with nearly all of the budget and the second with what is left."""
 
+    first: float = 0.99
+
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         curator = self.curator(self._engines[with_row], Budget(self.claim.mu), self.adjacency, insecure_bits(seed))
         insider = Insider(curator, *self._engines)
-        insider.total("histograms", self.query, 0.99 * insider.remaining)
+        insider.total("histograms", self.query, self.first * insider.remaining)
         insider.total("histograms again", self.query, insider.remaining)
-        return np.array([insider.log_ratio])
+        return np.array(insider.view)
 
 
 def forgetful(job: Job) -> Curator:

@@ -54,7 +54,8 @@ def test_a_whole_fit_is_as_private_as_claimed_and_no_more(adjacency: Adjacency) 
     game = mixture(ONE, adjacency)[-1]
     found = verdict(game, 100, adjacency=adjacency)
     assert not found.violation, found.headline()
-    answers, file = found.findings
+    answers, noise, file = found.findings
+    assert noise.bound.mu <= 1.0
     both = np.concatenate([answers.with_row, -answers.without])
     assert both.mean() == pytest.approx(0.5, abs=6.0 / np.sqrt(200)), adjacency
     assert both.std() == pytest.approx(1.0, abs=6.0 / np.sqrt(400))
@@ -95,6 +96,20 @@ def test_a_forgotten_charge_is_convicted() -> None:
     assert not verdict(healthy, 3000).violation
 
 
+def test_noise_scaled_to_the_table_is_convicted() -> None:
+    (game,) = gaussian_query(ONE, ADD_REMOVE)
+    found = verdict(replace(game, curator=faults.ScaledToTheTable), 200)
+    assert found.violation
+    assert found.findings[1].bound.auc == 1.0, "the stated sd tells the tables apart with certainty"
+
+
+def test_noise_used_twice_is_convicted() -> None:
+    (once,) = histogram_query(ONE, ADD_REMOVE)
+    healthy = faults.AskedTwice(once.pair, ONE, ADD_REMOVE, once.tables, once.query, once.schema, first=0.8)
+    assert verdict(replace(healthy, curator=faults.SameWords), 200).violation
+    assert not verdict(healthy, 200).violation
+
+
 def test_a_charge_forgotten_in_a_fit_shows_in_its_answers() -> None:
     """The same inside a whole fit, with fewer runs: the ratio's mean is beyond what mu = 1 can give."""
     game = replace(mixture(ONE, ADD_REMOVE)[-1], curator=faults.forgetful)
@@ -112,7 +127,7 @@ def test_a_bound_read_off_the_data_is_convicted() -> None:
     broken = faults.RangeReadOffTheData(healthy.pair, ONE, ADD_REMOVE, healthy.tables, schema)
     found = verdict(broken, 100)
     assert found.violation
-    assert found.findings[1].bound.auc == 1.0, "the released file itself gives it away"
+    assert found.findings[2].bound.auc == 1.0, "the released file itself gives it away"
     assert not verdict(healthy, 100).violation
 
 

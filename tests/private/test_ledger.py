@@ -707,7 +707,7 @@ def test_a_bind_mount_of_the_file_is_refused(path: Path, tmp_path: Path) -> None
     if shutil.which("mount") is None or subprocess.run(["mount", "--bind", path, mounted], check=False).returncode:
         pytest.skip("no permission to mount")
     try:
-        with pytest.raises(LedgerError, match="is a mount point, .* mount its folder, not the file"):
+        with pytest.raises(LedgerError, match=r"is a mount point, .* mount its folder, not the file"):
             fit(mounted)
         fit(path)
     finally:

@@ -1,20 +1,30 @@
 """The strongest adversary there is: one who sees every noisy answer and knows both tables.
 
-What a mechanism makes of the answers is post-processing, so no reader of the release can do better. Its statistic is
-known: given the earlier answers a question is the same on both tables, and its answer is Gaussian around the one total
-or the other, so the log-likelihood ratio of the whole run is the sum over answers of
+What a mechanism makes of the answers is post-processing. If the noise is what the curator says it is, the best
+statistic is known, and no reader of the release can do better: given the earlier answers a question is the same on
+both tables, and its answer is Gaussian around the one total or the other, so the log-likelihood ratio of the whole run
+is the sum over answers of
 
     sum over coordinates of (t1 - t0) (answer - (t0 + t1) / 2) / sd^2.
 
 For a mechanism that is exactly mu-GDP it is normal around -mu^2/2 and +mu^2/2 with standard deviation mu: the best
-threshold is 0. The sd that enters is the one the curator states; were the noise drawn wrong, the statistic would be
-worse than the best one, and still honest.
+threshold is 0.
+
+Noise may also be wrong in ways that this statistic does not see. So two more numbers are kept: the sd that the curator
+states, which must not depend on the table, and whether the noise of one answer repeats that of another. For each table
+there is a residual, what an answer's noise would be if that were the table, in units of its sd; where words were used
+twice, the residuals of two answers agree on the true table and not on the other.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from sfumato.private.curator import Engine
-from sfumato.private.queries import Answer, Asker, Query
+from sfumato.private.queries import Answer, Asker, FloatArray, Query
+
+VIEW = 3  # numbers in an insider's view
+NOISE = slice(1, VIEW)  # of them, those about the noise
 
 
 class Insider:
@@ -23,7 +33,15 @@ class Insider:
     def __init__(self, curator: Asker, without: Engine, with_row: Engine) -> None:
         self._curator = curator
         self._engines = without, with_row
+        self._residuals: tuple[FloatArray, FloatArray] | None = None
         self.log_ratio = 0.0
+        self.repetition = 0.0
+        self.log_sd = 0.0
+
+    @property
+    def view(self) -> list[float]:
+        """What was seen in a run, as numbers: VIEW of them."""
+        return [self.log_ratio, self.repetition, self.log_sd]
 
     @property
     def remaining(self) -> float:
@@ -34,4 +52,16 @@ class Insider:
         absent, present = (engine.total(query) for engine in self._engines)
         middle = (absent + present) / 2.0
         self.log_ratio += float(((present - absent) * (answer.values - middle) / answer.sd**2).sum())
+        self.log_sd += float(np.log(answer.sd).mean())
+        self._compare(((answer.values - absent) / answer.sd, (answer.values - present) / answer.sd))
         return answer
+
+    def _compare(self, residuals: tuple[FloatArray, FloatArray]) -> None:
+        """How much better the residuals of this answer and the last one agree if the row is there."""
+        if self._residuals is not None:
+            without, with_row = (
+                float(((now[: len(last)] - last[: len(now)]) ** 2).sum())
+                for now, last in zip(residuals, self._residuals, strict=True)
+            )
+            self.repetition += without - with_row
+        self._residuals = residuals

@@ -12,14 +12,14 @@ import pandas as pd
 
 from sfumato.api import Job, prepare
 from sfumato.audit.game import Attack, Claim
-from sfumato.audit.insider import Insider
+from sfumato.audit.insider import NOISE, VIEW, Insider
 from sfumato.audit.queries import Tables
 from sfumato.bins import FloatArray
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries import Asker
 from sfumato.release import Release
-from sfumato.release_file import released_arrays
+from sfumato.release_file import guarantee_data, released_arrays
 from sfumato.schema import Schema
 
 CROWD = 400  # rows that are the same in both tables
@@ -44,14 +44,15 @@ class FitGame:
 
     attacks = (
         Attack("all noisy answers, best statistic", slice(0, 1), threshold=0.0),
-        Attack("the released file, learned statistic", slice(1, None)),
+        Attack("how the noise behaves, learned statistic", NOISE),
+        Attack("the released file, learned statistic", slice(VIEW, None)),
     )
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         job = self._job(with_row, seed)
         insider = Insider(self.curator(job), *self._engines)
         release = job.release(insider)
-        return np.array([insider.log_ratio, *file_numbers(release)])
+        return np.array([*insider.view, *file_numbers(release)])
 
     def _job(self, with_row: bool, seed: int | None) -> Job:
         return prepare(
@@ -95,9 +96,10 @@ def components(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
 
 
 def file_numbers(release: Release) -> FloatArray:
-    """Every number in a release file: the arrays, and what stands in its schema."""
+    """Every number in a release file: the arrays, and what stands in its schema and its guarantee."""
     parts = [np.ravel(array).astype(np.float64) for array in released_arrays(release).values()]
-    return np.concatenate([*parts, list(_numbers(release.schema.dump()))])
+    public = [release.schema.dump(), guarantee_data(release.guarantee), release.mixture.component_class.tolist()]
+    return np.concatenate([*parts, list(_numbers(public))])
 
 
 def _numbers(data: Any) -> Iterator[float]:

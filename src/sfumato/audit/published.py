@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.audit.game import Attack, Claim
 from sfumato.bins import FloatArray
-from sfumato.private.accounting import Adjacency
+from sfumato.private.accounting import Adjacency, calibrate
 from sfumato.published.liu2025 import wishart_covariance, wishart_scale
 
 ROWS = 100
@@ -18,7 +18,8 @@ ROUNDING = 1e-9  # of an eigenvalue
 
 
 def pure_claim(epsilon: float, delta: float) -> Claim:
-    """What Lemma 2 of Liu et al. claims for its epsilon: no delta at all."""
+    """What Lemma 2 of Liu et al. claims for its epsilon: no delta at all, whatever was asked for."""
+    calibrate(epsilon, delta)  # refuses what is no epsilon, or no delta
     return Claim(epsilon, 0.0, None)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sfumato.audit.game import Attack, Claim
-from sfumato.audit.insider import Insider
+from sfumato.audit.insider import NOISE, Insider
 from sfumato.bins import FloatArray, Layout
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
@@ -56,7 +56,10 @@ class QueryGame:
     curator: Callable[..., Curator] = Curator
     read: Callable[[Any], Table] = open_table
 
-    attacks = (Attack("the noisy answers, best statistic", slice(0, 1), threshold=0.0),)
+    attacks = (
+        Attack("the noisy answers, best statistic", slice(0, 1), threshold=0.0),
+        Attack("how the noise behaves, learned statistic", NOISE),
+    )
 
     @cached_property
     def _engines(self) -> tuple[Summed, Summed]:
@@ -71,7 +74,7 @@ class QueryGame:
         curator = self.curator(self._engines[with_row], Budget(self.claim.mu), self.adjacency, bits)
         insider = Insider(curator, *self._engines)
         insider.total("the query", self.query, insider.remaining)
-        return np.array([insider.log_ratio])
+        return np.array(insider.view)
 
 
 def gaussian_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:

@@ -32,7 +32,7 @@ def fit_components(curator: Asker, plan: Plan, scores: Scores, marginals: Margin
     spreads = (scores.variances() + scores.means() ** 2).sum(axis=1)
     lloyd_budget = LLOYD_SHARE * curator.remaining
     sizes = [
-        plan.components or best_number(count, image.dim, spread, curator.remaining - lloyd_budget)
+        plan.components or best_number(count, image.dim, spread, (curator.remaining - lloyd_budget) / plan.reach)
         for count, spread in zip(marginals.counts, spreads, strict=True)
     ]
     cells = Cells.of(image, starts(sizes, np.sqrt(scores.variances())))

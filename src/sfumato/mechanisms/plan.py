@@ -80,6 +80,7 @@ class Plan:
     cell_sd: float
     expected_kl: dict[str, float]
     components: int | None  # a class; None: as many as the noisy counts say will pay
+    reach: float  # how many times the noise's variance is what it would be for one row added or removed
 
     @property
     def histogram_share(self) -> float:
@@ -106,7 +107,8 @@ def make_plan(
     guess = DEFAULT_ROWS if rows is None else rows
     if isinstance(guess, bool) or not isinstance(guess, int) or not 1 <= guess <= MOST_ROWS:
         raise ArgumentError(f"rows must be a whole number above 0, a public guess at the number of rows, not {rows!r}")
-    # A replacement or a changed label moves every query of this mechanism by sqrt(2), a unit by its rows.
+    # A replacement or a changed label moves a query by about sqrt(2), a unit by its rows. (A few queries move further;
+    # the curator charges each by its own bound, and only the forecast is off.)
     reach = (1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0) * unit_rows**2
     number = _number(components, encoding)
     divide = _divide_affine if encoding == "affine" else _divide_scores
@@ -134,6 +136,7 @@ def make_plan(
         cell_sd=math.sqrt(reach / share / float(division.column_shares.max())) / mu,
         expected_kl=division.expected_kl,
         components=number,
+        reach=reach,
     )
 
 

@@ -17,7 +17,7 @@ from tests.audit import faults
 from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Game
 from sfumato.audit.membership import membership
-from sfumato.audit.mixture import PLACES, FitGame, components, mixture
+from sfumato.audit.mixture import PLACES, FitGame, affine, components, mixture
 from sfumato.audit.queries import LINE, QueryGame, cell_query, gaussian_query, histogram_query, moment_query
 from sfumato.audit.run import Verdict, decide, run
 from sfumato.errors import ArgumentError
@@ -63,7 +63,7 @@ def test_a_whole_fit_is_as_private_as_claimed_and_no_more(adjacency: Adjacency) 
     assert file.bound.mu <= 1.0
 
 
-@pytest.mark.parametrize("game", mixture(ONE, ADD_REMOVE)[:-1], ids=lambda game: game.pair)
+@pytest.mark.parametrize("game", [*mixture(ONE, ADD_REMOVE)[:-1], *affine(ONE, ADD_REMOVE)], ids=lambda game: game.pair)
 def test_worst_case_neighbours_reach_the_claim(game: FitGame) -> None:
     found = verdict(game, 60)
     assert not found.violation, found.headline()
@@ -122,7 +122,7 @@ def test_a_bound_read_off_the_data_is_convicted() -> None:
     place = {"type": "number", "min": 0, "max": 100, "bins": 20}
     known = PLACES.dump()
     schema = Schema.of({**known, "columns": known["columns"] | {"x": place, "y": place}})
-    outlier = mixture(ONE, ADD_REMOVE)[1]
+    (outlier,) = affine(ONE, ADD_REMOVE)
     healthy = replace(outlier, schema=schema, options={})
     broken = faults.RangeReadOffTheData(healthy.pair, ONE, ADD_REMOVE, healthy.tables, schema)
     found = verdict(broken, 100)

@@ -74,10 +74,20 @@ class FitGame:
 
 def mixture(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     """The mixture mechanism, one Gaussian a class, on tables that differ in its most telling rows."""
-    return [
-        FitGame(pair, claim, adjacency, tables, schema, {"components": 1} | options)
-        for pair, tables, schema, options in _pairs(adjacency)
-    ]
+    one = {"components": 1}
+    return [FitGame(pair, claim, adjacency, tables, schema, one) for pair, tables, schema in _pairs(adjacency)]
+
+
+def affine(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
+    """The mixture in data units, one Gaussian a class."""
+    far, opposite, other = (100, 100, "a"), (0, 0, "a"), (100, 100, "b")
+    pair, without, with_row = {
+        Adjacency.ADD_REMOVE: ("a far outlier", [], [far]),
+        Adjacency.REPLACE_ONE: ("an extreme row replaced by its opposite", [far], [opposite]),
+        Adjacency.LABEL: ("the label of an outlier flipped into an empty class", [far], [other]),
+    }[adjacency]
+    tables = _frames(_crowd(), without, with_row)
+    return [FitGame(pair, claim, adjacency, tables, PLACES, {"encoding": "affine"})]
 
 
 def components(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
@@ -112,29 +122,22 @@ def _numbers(data: Any) -> Iterator[float]:
         yield float(data)
 
 
-def _pairs(adjacency: Adjacency) -> Iterator[tuple[str, Tables, Schema, dict[str, Any]]]:
-    """In words and rows: what the two tables are, what is public about them, and how they are encoded."""
+def _pairs(adjacency: Adjacency) -> Iterator[tuple[str, Tables, Schema]]:
+    """In words and rows: what the two tables are, and what is public about them."""
     crowd = _crowd()
-    alone, far, opposite = (100, 100, "b"), (100, 100, "a"), (0, 0, "a")
+    alone, far = (100, 100, "b"), (100, 100, "a")
     many = [(kind, group) for i, kind in enumerate(KINDS) for group in "ab" for _ in range(_common(i, group))]
     rare = [(kind, group) for kind, group in many if kind != KINDS[0]]
     if adjacency is Adjacency.ADD_REMOVE:
-        yield "an extreme row in an otherwise empty class", _frames(crowd, [], [alone]), PLACES, {}
-        yield "a far outlier, affine encoding", _frames(crowd, [], [far]), PLACES, {"encoding": "affine"}
-        yield "a category that nobody else has", _kinds(rare, [], [(KINDS[0], "b")]), CATEGORIES, {}
-        yield "one more row of a common category", _kinds(many, [], [(KINDS[0], "b")]), CATEGORIES, {}
+        yield "an extreme row in an otherwise empty class", _frames(crowd, [], [alone]), PLACES
+        yield "a category that nobody else has", _kinds(rare, [], [(KINDS[0], "b")]), CATEGORIES
+        yield "one more row of a common category", _kinds(many, [], [(KINDS[0], "b")]), CATEGORIES
     if adjacency is Adjacency.REPLACE_ONE:
-        yield (
-            "an extreme row replaced by its opposite",
-            _frames(crowd, [far], [opposite]),
-            PLACES,
-            {"encoding": "affine"},
-        )
-        yield "a row replaced by one of another class", _frames(crowd, [far], [alone]), PLACES, {}
-        yield "a category replaced by another", _kinds(many, [(KINDS[0], "a")], [(KINDS[1], "b")]), CATEGORIES, {}
+        yield "a row replaced by one of another class", _frames(crowd, [far], [alone]), PLACES
+        yield "a category replaced by another", _kinds(many, [(KINDS[0], "a")], [(KINDS[1], "b")]), CATEGORIES
     if adjacency is Adjacency.LABEL:
-        yield "the label of an outlier flipped into an empty class", _frames(crowd, [far], [alone]), PLACES, {}
-        yield "the label of a common row flipped", _kinds(many, [(KINDS[0], "a")], [(KINDS[0], "b")]), CATEGORIES, {}
+        yield "the label of an outlier flipped into an empty class", _frames(crowd, [far], [alone]), PLACES
+        yield "the label of a common row flipped", _kinds(many, [(KINDS[0], "a")], [(KINDS[0], "b")]), CATEGORIES
 
 
 def _common(i: int, group: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Finding, Game, judge
 from sfumato.audit.membership import membership
-from sfumato.audit.mixture import components, mixture
+from sfumato.audit.mixture import affine, components, mixture
 from sfumato.audit.published import pure_claim, wishart
 from sfumato.audit.queries import cell_query, gaussian_query, histogram_query, moment_query
 from sfumato.audit.trials import play
@@ -33,6 +33,7 @@ class Audit:
 
 AUDITS = {
     "mixture": Audit("a whole fit of the mixture, from the table to the released file", mixture),
+    "mixture-affine": Audit("the same in data units", affine),
     "mixture-components": Audit("the same with several components a class", components),
     "gaussian-query": Audit("one number with noise, through the curator", gaussian_query),
     "histogram-query": Audit("the histograms of several columns", histogram_query),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 import signal
 import subprocess
@@ -96,7 +97,10 @@ def _run_part(job: Job, part: Path, seed: int, limits: Limits, say: Callable[[st
     sizes = [str(left), str(seed), str(part), str(limits.seconds), str(limits.megabytes)]
     with (part / "log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "fuzz.worker", job.target, job.driver, *sizes], stdout=log, stderr=log
+            [sys.executable, "-m", "fuzz.worker", job.target, job.driver, *sizes],
+            stdout=log,
+            stderr=log,
+            env=os.environ | {"TMPDIR": str(part)},  # so that what a dead process left goes with the campaign's folder
         )
         try:
             return _watch(process, job, part, say, stuck)

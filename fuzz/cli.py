@@ -11,7 +11,6 @@ import io
 import os
 import re
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 import sfumato as sf
-from fuzz.harness import FaultFound, Target, edited
+from fuzz.harness import FaultFound, Target, edited, scratch
 from sfumato import cli
 
 SCHEMA = (
@@ -93,7 +92,7 @@ def _inside(folder: Path) -> Any:
 
 @cache
 def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="fuzz-cli-"))
+    folder = scratch("cli")
     (folder / "folder").mkdir()
     return folder
 

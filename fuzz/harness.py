@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import resource
 import signal
 import sys
+import tempfile
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -148,6 +151,14 @@ def _place(trace: TracebackType | None) -> str:
 def _tail(error: BaseException) -> str:
     lines = traceback.format_exception(error)
     return "".join(lines)[-1500:]
+
+
+@cache
+def scratch(name: str) -> Path:
+    """A folder for a target's files, gone when this process ends."""
+    folder = tempfile.TemporaryDirectory(prefix=f"fuzz-{name}-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 def limit_memory(megabytes: float) -> None:

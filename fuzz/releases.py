@@ -11,11 +11,9 @@ import copy
 import io
 import json
 import struct
-import tempfile
 import warnings
 import zipfile
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
 import sfumato as sf
-from fuzz.harness import FaultFound, Target, check_line, edited
+from fuzz.harness import FaultFound, Target, check_line, edited, scratch
 from fuzz.schemas import change, leaves, words
 
 JSON, ARRAYS = "release.json", "arrays.safetensors"
@@ -47,7 +45,7 @@ PLAIN_SCHEMA = {
 
 def run(data: bytes) -> None:
     """Load a release; where it loads, everything that can be done with it can be done."""
-    path = _folder() / "case.sfumato"
+    path = scratch("releases") / "case.sfumato"
     path.write_bytes(_file(data))
     release = sf.load(path)
     check_line(repr(release), "repr")
@@ -92,11 +90,6 @@ def case_of(document: bytes, arrays: bytes, kind: bytes = PACKED) -> bytes:
 
 
 @cache
-def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="fuzz-releases-"))
-
-
-@cache
 def good_releases() -> tuple[bytes, ...]:
     """Good release files: with a label and a unit, without them, in data units, with several components a class."""
     rng = np.random.default_rng(0)
@@ -109,7 +102,7 @@ def good_releases() -> tuple[bytes, ...]:
         (plain, PLAIN_SCHEMA, {}),
         (plain, PLAIN_SCHEMA, {"encoding": "affine"}),
     ]
-    path = _folder() / "good.sfumato"
+    path = scratch("releases") / "good.sfumato"
     found = []
     for table, schema, options in fits:
         sf.fit(table, schema, epsilon=1, delta=1e-6, **options).save(path)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-import tempfile
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import yaml
 from hypothesis import strategies as st
 
 import sfumato as sf
-from fuzz.harness import FaultFound, Target, edited
+from fuzz.harness import FaultFound, Target, edited, scratch
 
 GOOD = """\
 label: income
@@ -39,7 +36,7 @@ def run(data: bytes) -> None:
     """Parse a schema from bytes; where it holds, it survives being written, and can be planned with."""
     text = data.decode("utf-8", "surrogateescape")
     if data[:1] == b"\0":  # by way of a file, as whoever types a path does
-        path = _folder() / "schema.yaml"
+        path = scratch("schemas") / "schema.yaml"
         path.write_bytes(data[1:])
         schema = sf.Schema.load(path)
     else:
@@ -49,11 +46,6 @@ def run(data: bytes) -> None:
     plan = sf.plan(schema, epsilon=1, delta=1e-6)
     if not 0 < plan.mu < 1:
         raise FaultFound("a plan has another mu than its epsilon and delta")
-
-
-@cache
-def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="fuzz-schemas-"))
 
 
 def seeds() -> list[bytes]:

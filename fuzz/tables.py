@@ -11,7 +11,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 import sfumato as sf
-from fuzz.harness import FaultFound, Target, edited
+from fuzz.harness import FaultFound, Target, edited, scratch
 from sfumato.errors import SfumatoError
 from sfumato.tables import open_table
 
@@ -67,7 +66,7 @@ def run(data: bytes) -> None:
     kind = KINDS[data[0] % len(KINDS)] if data else KINDS[0]
     dialect = DIALECTS[data[1] % len(DIALECTS)] if data[1:] and kind.startswith((".csv", ".tsv")) else {}
     content = data[2:]
-    path = _folder() / f"case{kind.removesuffix('!')}"
+    path = scratch("tables") / f"case{kind.removesuffix('!')}"
     said = _answer(path, _packed(kind, content), dialect)
     if kind in (".csv", ".tsv") and said != _answer(path, content.partition(b"\n")[0] + b"\n", dialect) and content:
         raise FaultFound(f"what rows hold changed the answer to {said}")
@@ -97,11 +96,6 @@ def _answer(path: Path, content: bytes, dialect: dict[str, str]) -> _Said | None
 
 def _packed(kind: str, content: bytes) -> bytes:
     return PACKERS[Path(kind.removesuffix("!")).suffix](content) if kind.endswith("!") else content
-
-
-@cache
-def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="fuzz-tables-"))
 
 
 COLUMNS: dict[str, list[Any]] = {
@@ -188,7 +182,7 @@ def duckdb_file() -> bytes:
     """The example rows as the bytes of a DuckDB file."""
     import duckdb
 
-    path = _folder() / "good.duckdb"
+    path = scratch("tables") / "good.duckdb"
     path.unlink(missing_ok=True)
     rows = pa.table(COLUMNS)
     with duckdb.connect(path) as connection:

@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image
 
 from experiments.liu2025.setups import Setup
 from sfumato.models.gaussian_mixture import GaussianMixture
@@ -23,13 +24,17 @@ COLOURS = {
     "coloured": "tab:brown",
     "naive-strict": "tab:orange",
     "strict": "tab:red",
+    "strict-components": "tab:purple",
     "fitted": "black",
 }
+FEW_COLOURS = 48  # of a picture with many panels, which is large otherwise
+MOST_ROOM = 2.5  # times the highest bar, for a density that is higher
+AXES = {"N": "number of rows N", "K": "number of classes K", "d": "dimension d"}
 
 
 def lines(found: dict[str, Any], path: Path, *, log_y: bool) -> None:
     """Medians with quartile bands; solid lines are differentially private, dashed ones are not."""
-    figure, axes = plt.subplots(figsize=(7, 6), layout="constrained")
+    figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
     for method, line in found["lines"].items():
         style = "-" if line["differentially_private"] else "--"
         colour = COLOURS[method]
@@ -41,40 +46,53 @@ def lines(found: dict[str, Any], path: Path, *, log_y: bool) -> None:
     axes.minorticks_off()
     if log_y:
         axes.set_yscale("log")
-    axes.set(xlabel=found["axis"], ylabel=found["measured"])
-    axes.set_title(f"{found['title']}\nmedian and quartiles of {found['trials']} trials, delta = {found['delta']:g}")
+    axes.set(xlabel=AXES.get(found["axis"], found["axis"]), ylabel=found["measured"])
+    axes.set_title(f"{found['title']}\nmedian and quartiles of {found['trials']} trials, delta = {found['delta']:.0e}")
     axes.title.set_fontsize(10)
     axes.grid(alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8, handlelength=3.5)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
 
 def marginals(
-    setup: Setup, models: dict[str, tuple[str, GaussianMixture]], columns: list[int], path: Path, title: str
+    setup: Setup,
+    models: dict[str, tuple[str, GaussianMixture]],
+    columns: dict[int, str],
+    path: Path,
+    title: str,
+    unit: str,
 ) -> None:
     """One panel for each class (across) and column (down): histogram of the rows, and every model's density."""
-    size = (2.6 * setup.classes, 1.0 + 1.7 * len(columns)) if len(columns) > 1 else (4 * setup.classes, 4)
+    many = len(columns) > 1
+    size = (2.1 * setup.classes, 1.0 + 1.35 * len(columns)) if many else (3.4 * setup.classes, 4)
     figure, panels = plt.subplots(len(columns), setup.classes, figsize=size, squeeze=False, layout="constrained")
-    for row, j in enumerate(columns):
+    for row, (j, name_of_column) in enumerate(columns.items()):
         for k in range(setup.classes):
             axes = panels[row, k]
             values = setup.x[setup.y == k, j]
             top = axes.hist(values, bins=10, density=True, color="lightgray")[0].max()
             room = values.std() + (values.max() - values.min()) / 2
             grid = np.linspace(values.min() - room, values.max() + room, 300)
+            highest = 1.4 * top
             for name, (label, model) in models.items():
                 mean, variance = model.means[k, j], model.covariances[k, j, j]
                 density = np.exp(-((grid - mean) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
+                highest = max(highest, min(1.05 * density.max(), MOST_ROOM * top))
                 style = ":" if name == "fitted" else "-" if "not DP" not in label else "--"
                 axes.plot(grid, density, style, color=COLOURS[name], lw=1.3, label=label if row == k == 0 else None)
-            axes.tick_params(labelsize=6)
-            axes.set_ylim(0, 1.4 * top)
+            axes.tick_params(labelsize=7 if many else 9)
+            axes.set_ylim(0, highest)
             if row == 0:
-                axes.set_title(f"class {k + 1}, {len(values)} rows", fontsize=8)
+                axes.set_title(f"class {k + 1}, {len(values)} rows", fontsize=9)
             if k == 0:
-                axes.set_ylabel(f"column {j + 1}", fontsize=7)
-    figure.suptitle(title, fontsize=10)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
-    figure.savefig(path, dpi=110)
+                axes.set_ylabel(f"{name_of_column}: density", fontsize=8 if many else 9)
+            if row == len(columns) - 1:
+                axes.set_xlabel(unit, fontsize=8 if many else 9)
+    figure.suptitle(title, fontsize=11)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8, handlelength=3.5)
+    figure.savefig(path, dpi=100)
     plt.close(figure)
+    with Image.open(path) as picture:
+        few = picture.convert("RGB").quantize(FEW_COLOURS)
+    few.save(path, optimize=True)

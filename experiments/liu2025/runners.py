@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 import sfumato as sf
+from experiments.liu2025.components import found_privately
 from experiments.liu2025.setups import Setup
 from sfumato.bins import IntArray
 from sfumato.estimator import BINS
@@ -16,6 +17,7 @@ from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.published import baselines_liu, liu2025
 
 Runner = Callable[[Setup, float, float, np.random.Generator], GaussianMixture]
+Finder = Callable[[Setup, float, float, np.random.Generator], tuple[Setup, float]]
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Method:
     label: str
     private: bool
     run: Runner
+    first: Finder | None = None
+    """Finds another space with part of the budget; it returns the rows there, and the epsilon that is left."""
 
     @property
     def legend(self) -> str:
@@ -53,7 +57,7 @@ def _coloured(setup: Setup, epsilon: float, delta: float, rng: np.random.Generat
 
 
 def _naive_strict(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
-    kept = _counted(setup, rng)
+    kept = counted(setup, rng)
     return baselines_liu.naive_strict(
         setup.x[kept],
         setup.y[kept],
@@ -82,24 +86,41 @@ def _strict(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator
             insecure_seed=seed,
         ).fit(setup.x, setup.y)
         return GaussianMixture(model.weights_, model.means_, model.covariances_)
-    names = [f"x{j}" for j in range(setup.dim)]
-    table = pd.DataFrame(setup.x, columns=names)
-    table["class"], table["unit"] = setup.y.astype(str), setup.unit.astype(str)
-    numbers = {
-        name: {"type": "number", "min": float(low), "max": float(high), "bins": BINS}
-        for name, low, high in zip(names, *setup.bounds, strict=True)
-    }
-    label = {"class": {"type": "category", "values": [str(k) for k in range(setup.classes)]}}
-    unit = {"column": "unit", "rows": setup.rows_per_unit}
-    schema = sf.Schema.of({"label": "class", "unit": unit, "columns": numbers | label})
-    rows = len(_counted(setup, rng))
+    table, schema = frame_of(setup), schema_of(setup)
+    rows = len(counted(setup, rng))
     found = sf.fit(
         table, schema, epsilon=epsilon, delta=delta, encoding="affine", rows=rows, insecure_seed=seed
     ).mixture
     return GaussianMixture(found.weights, found.means, found.covariances)
 
 
-def _counted(setup: Setup, rng: np.random.Generator) -> IntArray:
+def frame_of(setup: Setup) -> pd.DataFrame:
+    """The rows with their class and, where there is one, their unit."""
+    table = pd.DataFrame(setup.x, columns=_names(setup))
+    table["class"] = setup.y.astype(str)
+    if setup.unit is not None:
+        table["unit"] = setup.unit.astype(str)
+    return table
+
+
+def schema_of(setup: Setup, *, labelled: bool = True) -> sf.Schema:
+    """The public facts of a set-up: bounds, classes and, where it is not the row, the unit."""
+    numbers = {
+        name: {"type": "number", "min": float(low), "max": float(high), "bins": BINS}
+        for name, low, high in zip(_names(setup), *setup.bounds, strict=True)
+    }
+    unit = {} if setup.unit is None else {"unit": {"column": "unit", "rows": setup.rows_per_unit}}
+    if not labelled:
+        return sf.Schema.of({**unit, "columns": numbers})
+    label = {"class": {"type": "category", "values": [str(k) for k in range(setup.classes)]}}
+    return sf.Schema.of({"label": "class", **unit, "columns": numbers | label})
+
+
+def _names(setup: Setup) -> list[str]:
+    return [f"x{j}" for j in range(setup.dim)]
+
+
+def counted(setup: Setup, rng: np.random.Generator) -> IntArray:
     """At most `rows_per_unit` rows of every unit, by chance."""
     if setup.unit is None:
         return np.arange(len(setup.x))
@@ -122,9 +143,21 @@ METHODS = {
     "fitted": Method("fitted without noise", False, _fitted),
 }
 MECHANISMS = tuple(name for name in METHODS if name != "fitted")
+ON_IMAGES = {"strict-components": Method("sfumato, components found privately", True, _strict, found_privately)}
 
 
 def release(method: str, setup: Setup, epsilon: float, delta: float, seed: tuple[int, ...]) -> GaussianMixture:
-    """A mixture from one of METHODS; the same seed gives the same mixture."""
-    rng = np.random.default_rng([*seed, list(METHODS).index(method)])
-    return METHODS[method].run(setup, epsilon, delta, rng)
+    """A mixture from one of METHODS or ON_IMAGES; the same seed gives the same mixture."""
+    return release_in_space(method, setup, epsilon, delta, seed)[0]
+
+
+def release_in_space(
+    method: str, setup: Setup, epsilon: float, delta: float, seed: tuple[int, ...]
+) -> tuple[GaussianMixture, Setup]:
+    """The same, and the rows in the space that the mixture is about."""
+    methods = METHODS | ON_IMAGES
+    rng = np.random.default_rng([*seed, list(methods).index(method)])
+    chosen = methods[method]
+    if chosen.first is not None:
+        setup, epsilon = chosen.first(setup, epsilon, delta, rng)
+    return chosen.run(setup, epsilon, delta, rng), setup

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,8 @@ class Setup:
     unit: IntArray | None = None
     """Whose row it is, where the unit of privacy is not the row."""
     rows_per_unit: int = 1
+    blocks: tuple[FloatArray, FloatArray] | None = None
+    """MNIST: the images x and test_x come from, in coarse pixels."""
 
     @property
     def dim(self) -> int:
@@ -119,18 +122,29 @@ def mnist(index: int) -> Setup:
     """5000 training images on 5 principal components, and all test images.
 
     The paper finds the components on the private images. Here the other 55,000 training images, taken as public, give
-    the components and, by their 99.9 % quantiles, the bounds.
+    the components and, by their 99.9 % quantiles, the bounds. `components.py` finds components without them.
     """
-    with np.load(_found("mnist.npz")) as file:
-        train, test = (file[name].reshape(-1, 784) / 255.0 for name in ("x_train", "x_test"))
-        train_y, test_y = file["y_train"].astype(np.int64), file["y_test"].astype(np.int64)
+    train, train_y, test, test_y = _mnist_images()
     private = np.zeros(len(train), dtype=bool)
     private[np.random.default_rng([SEED, index]).choice(len(train), MNIST_ROWS, replace=False)] = True
-    components = PCA(MNIST_DIM, random_state=0).fit(train[~private])
+    components = PCA(MNIST_DIM, svd_solver="covariance_eigh").fit(train[~private])
     others = components.transform(train[~private])
     bounds = np.quantile(others, 0.001, axis=0), np.quantile(others, 0.999, axis=0)
     x = components.transform(train[private])
-    return Setup(x, train_y[private], 10, bounds, components.transform(test), test_y)
+    blocks = _blocks(train[private]), _blocks(test)
+    return Setup(x, train_y[private], 10, bounds, components.transform(test), test_y, blocks=blocks)
+
+
+@cache
+def _mnist_images() -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    with np.load(_found("mnist.npz")) as file:
+        train, test = (file[name].reshape(-1, 784) / 255.0 for name in ("x_train", "x_test"))
+        return train, file["y_train"].astype(np.int64), test, file["y_test"].astype(np.int64)
+
+
+def _blocks(images: FloatArray) -> FloatArray:
+    """Images of 28 x 28 pixels in 7 x 7 blocks: sums over 4 x 4 pixels divided by 4, an orthonormal map."""
+    return images.reshape(-1, 7, 4, 7, 4).sum(axis=(2, 4)).reshape(-1, 49) / 4.0
 
 
 def _found(name: str) -> Path:

@@ -56,6 +56,9 @@ Delimiter = Annotated[str | None, typer.Option(help="What separates the fields o
 Quote = Annotated[str | None, typer.Option(help="What quotes the fields of a CSV file.")]
 Encoding = Annotated[str | None, typer.Option("--csv-encoding", help="How a CSV file is written; UTF-8 by default.")]
 TableName = Annotated[str | None, typer.Option("--table", help="Which table of a DuckDB file.")]
+Encode = Annotated[
+    str, typer.Option(help="How columns become numbers: scores, or affine to keep numeric data in its own units.")
+]
 Components = Annotated[
     str | None,
     typer.Option(help="Gaussians a class: a number, or auto for as many as noisy answers say will pay (the default)."),
@@ -105,15 +108,20 @@ def plan(
     rows: Rows = None,
     adjacency: Adjacency = "add-remove",
     components: Components = None,
+    encoding: Encode = "scores",
+    plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show what a fit would ask and how much it would lose. Touches no data."""
     from sfumato.api import plan as make
 
-    plans = [
-        make(schema, epsilon=value, delta=delta, adjacency=adjacency, rows=rows, components=_components(components))
-        for value in _epsilons(epsilon)
-    ]
+    asked: dict[str, Any] = {"adjacency": adjacency, "encoding": encoding, "rows": rows}
+    asked["components"] = _components(components)
+    plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
+    if plot is not None:
+        from sfumato.mechanisms.picture import draw_plans, sweep
+
+        draw_plans([make(schema, epsilon=value, delta=delta, **asked) for value in sweep(plans)], plans, plot)
     if as_json:
         _print_json([_plan_data(each) for each in plans])
     else:
@@ -130,9 +138,7 @@ def fit(
     delta: Delta,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the release, NAME.sfumato.")],
     mechanism: Annotated[str, typer.Option(help="How the model is made: mixture.")] = "mixture",
-    encoding: Annotated[
-        str, typer.Option(help="How columns become numbers: scores, or affine to keep numeric data in its own units.")
-    ] = "scores",
+    encoding: Encode = "scores",
     adjacency: Adjacency = "add-remove",
     rows: Rows = None,
     components: Components = None,
@@ -500,15 +506,18 @@ def _print_plans(plans: list[Plan]) -> None:
         ("epsilon", [f"{p.epsilon:g}" for p in plans]),
         ("mu (Gaussian DP)", [f"{p.mu:.5f}" for p in plans]),
     ]
-    for i, each in enumerate(first.rounds):
-        rows.append((f"share of {each.name}", [f"{p.rounds[i].share:.0%}" for p in plans]))
+    purposes = {each.name: each.purpose for p in plans for each in p.rounds}
+    for name in purposes:
+        shares = [{each.name: f"{each.share:.0%}" for each in p.rounds} for p in plans]
+        rows.append((f"share of {name}", [each.get(name, "-") for each in shares]))
+    rows.append(("Gaussians a class", [str(p.components or "auto") for p in plans]))
     rows.append(("noise on a histogram cell (rows)", [f"{p.cell_sd:.1f}" for p in plans]))
     rows += [(f"expected KL, {part}", [f"{p.expected_kl[part]:.2g}" for p in plans]) for part in first.expected_kl]
     rows.append(("expected KL, total", [f"{sum(p.expected_kl.values()):.2g}" for p in plans]))
     for name, cells in rows:
         print(f"{name:<34}" + "".join(f"{cell:>12}" for cell in cells))
-    for each in first.rounds:
-        print(f"\n{each.name}: {each.purpose}", end="")
+    for name, purpose in purposes.items():
+        print(f"\n{name}: {purpose}", end="")
     parts = " / ".join(f"{share:.0%}" for share in first.moment_shares)
     print(f"\nof each look at the moments, counts / means / covariances get {parts}", end="")
     print("\n\nKL is the loss in nats a row against the same model without noise. No data was touched.")

@@ -164,6 +164,15 @@ def test_the_printed_wishart_noise_is_convicted() -> None:
     assert finding.with_row.all(), "outputs on its own table are always possible"
 
 
+def test_the_printed_map_of_weights_is_convicted() -> None:
+    found = run("published-weights", epsilon=1.0, delta=1e-5, trials=1000, workers=1, insecure_seed=1)
+    assert found.violation
+    (finding,) = found.findings
+    # Uniform over the 7 outputs of 3 classes, 4 of which the other table shares.
+    assert 1.0 - finding.without.mean() == pytest.approx(3.0 / 7.0, abs=6 * 0.0157)
+    assert finding.with_row.all()
+
+
 def test_membership_of_a_person_stays_within_the_claim() -> None:
     claim = Claim.gaussian(1.0, 1e-5)
     found = verdict(membership(claim, ADD_REMOVE)[0], 40, claim)

@@ -11,7 +11,7 @@ from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Finding, Game, judge
 from sfumato.audit.membership import membership
 from sfumato.audit.mixture import affine, components, mixture
-from sfumato.audit.published import pure_claim, wishart
+from sfumato.audit.published import pure_claim, weights, wishart
 from sfumato.audit.queries import cell_query, gaussian_query, histogram_query, moment_query
 from sfumato.audit.trials import play
 from sfumato.errors import ArgumentError
@@ -49,6 +49,12 @@ AUDITS = {
         wishart,
         pure_claim,
         adjacencies=(Adjacency.REPLACE_ONE,),
+    ),
+    "published-weights": Audit(
+        "the random map of weights as printed by Liu et al. 2025: is convicted",
+        weights,
+        pure_claim,
+        adjacencies=(Adjacency.LABEL,),
     ),
 }
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.mixture import GaussianMixture as Fitted
+from threadpoolctl import threadpool_limits
 
-from sfumato.bins import FloatArray, IntArray, Layout, OrderedBins
+from sfumato.bins import FloatArray, Layout, OrderedBins
 from sfumato.encoding.marginals import Marginals
 from sfumato.mechanisms.beliefs import FEWEST, Beliefs
 from sfumato.mechanisms.components import move
@@ -23,7 +23,6 @@ from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.queries import LATENT_BITS, Asker, Cells
 
 POINTS = 4000  # drawn from a class's noisy marginals, to lay the summary's cells where rows may be
-REFINING = 8000  # points on which components are refined
 FAR = 3.0  # as many standard deviations a cell's count must have to count
 UNCERTAIN = 0.25  # of a cluster's variance: how well the summary knows where its mean is
 
@@ -46,8 +45,9 @@ class Clusters:
     variances: FloatArray
 
 
+@threadpool_limits.wrap(limits=1)  # k-means on a few points is slower on many threads
 def fit_clusters(curator: Asker, layout: Layout, plan: Plan, marginals: Marginals) -> GaussianMixture:
-    """Summarise, cluster, look, refine."""
+    """Summarise, cluster, look."""
     rng = np.random.default_rng(0)  # free choices: the same for every table
     drawn = [draw_independent(marginals, layout, k, rng) for k in range(layout.classes)]
     centres, scales = (np.stack([part(points, axis=0) for points in drawn]) for part in (np.mean, np.std))
@@ -59,11 +59,9 @@ def fit_clusters(curator: Asker, layout: Layout, plan: Plan, marginals: Marginal
     found = [cluster(summary, plan.components) for summary in summaries]
     cells = Cells.of(image, [each.centres for each in found])
     names = [each.name for each in plan.rounds if each.name.startswith("moments")]
-    classes = np.array(cells.classes)
     beliefs = follow(curator, names, first_beliefs(found, centres, scales), layout, cells)
     counts = np.maximum(beliefs.counts, FEWEST)
-    mixture = GaussianMixture(counts / counts.sum(), beliefs.means, beliefs.covariances, classes)
-    return refine(mixture, cells, centres, scales, rng)
+    return GaussianMixture(counts / counts.sum(), beliefs.means, beliefs.covariances, np.array(cells.classes))
 
 
 def draw_independent(marginals: Marginals, layout: Layout, k: int, rng: np.random.Generator) -> FloatArray:
@@ -121,7 +119,7 @@ def cluster(summary: Summary, wanted: int | None) -> Clusters:
 
 def _clusters(summary: Summary, number: int, wanted: int) -> Clusters:
     weights = summary.counts if summary.counts.any() else np.ones_like(summary.counts)
-    made = KMeans(number, n_init=10, random_state=0).fit(summary.points, sample_weight=weights)
+    made = KMeans(number, n_init=5, random_state=0).fit(summary.points, sample_weight=weights)
     mine = made.labels_[None, :] == np.arange(number)[:, None]
     counts = (mine * weights).sum(axis=1)
     apart = (summary.points[None] - made.cluster_centers_[:, None]) ** 2
@@ -156,43 +154,3 @@ def first_beliefs(found: list[Clusters], centres: FloatArray, scales: FloatArray
         unit / np.sqrt(variances)[:, :, None],
         np.full(len(counts), 2.0 / (len(unit) + 1)),
     )
-
-
-def refine(
-    mixture: GaussianMixture, cells: Cells, centres: FloatArray, scales: FloatArray, rng: np.random.Generator
-) -> GaussianMixture:
-    """Let overlapping components share their rows: expectation maximisation (Remark 1 of Liu et al. 2025) on points
-    drawn from the cells as they were found. Free, because no row is touched."""
-    weights, means, covariances = mixture.weights.copy(), mixture.means.copy(), mixture.covariances.copy()
-    for k, grid in enumerate(cells.centres):
-        mine = mixture.members(k)
-        if len(mine) == 1:
-            continue
-        points, shares = _inside_cells(mixture, mine, grid * 2.0**-LATENT_BITS * scales[k] + centres[k], scales[k], rng)
-        made = Fitted(
-            len(mine),
-            weights_init=shares / shares.sum(),
-            means_init=(means[mine] - centres[k]) / scales[k],
-            precisions_init=np.linalg.inv(covariances[mine] / np.outer(scales[k], scales[k])),
-            max_iter=30,
-            random_state=0,
-        ).fit((points - centres[k]) / scales[k])
-        weights[mine] = made.weights_ * weights[mine].sum()
-        means[mine] = centres[k] + made.means_ * scales[k]
-        covariances[mine] = made.covariances_ * np.outer(scales[k], scales[k])
-    return GaussianMixture(weights, means, covariances, mixture.component_class)
-
-
-def _inside_cells(
-    mixture: GaussianMixture, mine: IntArray, centres: FloatArray, scale: FloatArray, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Points of each component that lie in its own cell, as its rows do, in proportion to its weight."""
-    shares = mixture.weights[mine]
-    wanted = np.maximum((REFINING * shares / shares.sum()).astype(int), len(scale) + 2)
-    parts = []
-    for place, (c, number) in enumerate(zip(mine, wanted, strict=True)):
-        z = mixture.sample(np.full(4 * number, c), rng)
-        nearest = (((z[:, None, :] - centres) / scale) ** 2).sum(axis=2).argmin(axis=1)
-        own = z[nearest == place][:number]
-        parts.append(own if len(own) > len(scale) else z[:number])
-    return np.concatenate(parts), shares

@@ -1,0 +1,136 @@
+"""How good the strict release is: beside the printed algorithm, beside an oracle, and beside its own forecast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+import sfumato as sf
+from experiments.liu2025.oracle import oracle
+from experiments.liu2025.runners import METHODS, release, schema_of
+from experiments.liu2025.setups import DELTA, Setup, synthetic
+from experiments.liu2025.sweeps import EPSILONS, kl_to_fit
+from sfumato.estimator import BINS
+from sfumato.mechanisms.forecast import best_forecast
+from sfumato.private.accounting import calibrate
+
+COMPARED = ("printed", "naive-strict", "strict")
+ORACLE_ROWS, ORACLE_EPSILON = 10_000, 1.0
+FORECAST_ROWS, FORECAST_DIMS, FORECAST_EPSILONS = (5000, 20_000), (3, 8, 15), (1.0, 4.0)
+FEWER = 0.4  # of the tables, where they are large
+
+
+def table(trials: int, stem: Path) -> dict[str, Any]:
+    """Set-up V-A over data sets 0 to trials - 1, with the seeds of figure 1, and the oracle on larger tables."""
+    kl = np.empty((len(COMPARED), len(EPSILONS), trials))
+    large = np.empty((2, trials))
+    for trial in _counted(trials, "set-up V-A"):
+        setup = synthetic(trial)
+        for j, epsilon in enumerate(EPSILONS):
+            for i, method in enumerate(COMPARED):
+                kl[i, j, trial] = kl_to_fit(release(method, setup, epsilon, DELTA, (trial, j)), setup)
+        setup = synthetic(trial, rows=ORACLE_ROWS)
+        known = oracle(setup, ORACLE_EPSILON, DELTA, np.random.default_rng([trial]))
+        strict = release("strict", setup, ORACLE_EPSILON, DELTA, (trial, 0))
+        large[:, trial] = kl_to_fit(strict, setup), kl_to_fit(known, setup)
+    rows = [
+        {"method": METHODS[method].legend, "epsilon": epsilon, **_summary(kl[i, j])}
+        for j, epsilon in enumerate(EPSILONS)
+        for i, method in enumerate(COMPARED)
+    ]
+    medians = np.median(kl, axis=2)
+    ratios = [
+        {
+            "epsilon": epsilon,
+            "strict_over_printed": _short(medians[2, j] / medians[0, j]),
+            "strict_over_naive": _short(medians[2, j] / medians[1, j]),
+            "data_sets_where_strict_is_below_printed": _short((kl[2, j] < kl[0, j]).mean()),
+        }
+        for j, epsilon in enumerate(EPSILONS)
+    ]
+    beside = [
+        {"method": name, "rows": ORACLE_ROWS, "epsilon": ORACLE_EPSILON, **_summary(found)}
+        for name, found in zip((METHODS["strict"].legend, "oracle (not DP)"), large, strict=True)
+    ]
+    title = f"KL(released || fitted), K = 5, d = 3, N = 1000, delta = {DELTA:g}, {trials} data sets"
+    larger = f"The same with N = {ORACLE_ROWS:,}, beside an oracle that knows centres and shapes"
+    stem.with_suffix(".md").write_text(
+        _markdown(title, rows) + "\n" + _markdown("Ratios of medians", ratios) + "\n" + _markdown(larger, beside)
+    )
+    return {"title": title, "delta": DELTA, "trials": trials, "kl": rows, "ratios": ratios, "oracle": beside}
+
+
+def forecast(trials: int, stem: Path) -> dict[str, Any]:
+    """The loss that a plan names before it sees a row, beside the median that is then measured."""
+    cells = [(n, d, e) for n in FORECAST_ROWS for d in FORECAST_DIMS for e in FORECAST_EPSILONS]
+    rows = []
+    for n, d, epsilon in _counted(cells, "forecasts"):
+        number = trials if n == min(FORECAST_ROWS) else max(1, round(FEWER * trials))
+        reach = np.full(d, 10 + 4 * np.sqrt(d + 1))  # holds the rows
+        kl, informed = [], []
+        for trial in range(number):
+            setup = replace(synthetic(trial, rows=n, dim=d), bounds=(-reach, reach))
+            kl.append(kl_to_fit(release("strict", setup, epsilon, DELTA, (trial,)), setup))
+            informed.append(_expected_for(setup, epsilon))
+        expected = _expected(setup, epsilon)
+        median = float(np.median(kl))
+        rows.append(
+            {
+                "rows": n,
+                "d": d,
+                "epsilon": epsilon,
+                "data_sets": number,
+                "forecast": _short(expected),
+                "median": _short(median),
+                "forecast_over_median": _short(expected / median),
+                "class_sizes_known": _short(np.median(informed)),
+                "that_over_median": _short(np.median(informed) / median),
+            }
+        )
+    title = f"Expected KL of the plan and measured median, K = 5, delta = {DELTA:g}, bounds that hold the rows"
+    stem.with_suffix(".md").write_text(_markdown(title, rows))
+    return {"title": title, "delta": DELTA, "cells": rows}
+
+
+def _expected(setup: Setup, epsilon: float) -> float:
+    plan = sf.plan(schema_of(setup), epsilon=epsilon, delta=DELTA, encoding="affine", rows=len(setup.x))
+    return sum(plan.expected_kl.values())
+
+
+def _expected_for(setup: Setup, epsilon: float) -> float:
+    """The same formulas with the sizes that the classes have, which a plan does not know."""
+    counts = np.bincount(setup.y, minlength=setup.classes).astype(np.float64)
+    return sum(best_forecast(np.sort(counts), [BINS] * setup.dim, calibrate(epsilon, DELTA)).expected_kl.values())
+
+
+def _summary(kl: np.ndarray[Any, Any]) -> dict[str, float]:
+    quartile = np.quantile(kl, 0.75)
+    return {"median": _short(np.median(kl)), "mean": _short(kl.mean()), "upper_quartile": _short(quartile)}
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def _counted(what: int | Sequence[Any], title: str) -> Any:
+    steps = range(what) if isinstance(what, int) else what
+    return track(steps, title, console=Console(stderr=True), transient=True)
+
+
+def _markdown(title: str, rows: list[dict[str, Any]]) -> str:
+    lines = [
+        title,
+        "",
+        "| " + " | ".join(name.replace("_", " ") for name in rows[0]) + " |",
+        "|---" * len(rows[0]) + "|",
+    ]
+    lines += [
+        "| " + " | ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in row.values()) + " |" for row in rows
+    ]
+    return "\n".join(lines) + "\n"

@@ -38,7 +38,6 @@ from sfumato.private.queries import (
 
 SMALLEST_VARIANCE = 0.02  # of a column's scores: below it the column is as good as constant
 SMALLEST_EIGENVALUE = 0.05  # of a released correlation matrix: noisy CDFs do not support a sharper one
-FLATTEST = 2.0**-11  # smallest eigenvalue, in units of a column's variance, that is stretched: maps stay below 16
 FARTHEST_MEAN = 1.0  # of a class, in latent units: histograms are never that wrong
 
 

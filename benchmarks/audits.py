@@ -25,7 +25,7 @@ MU_ONE = 4.377  # at delta 1e-5
 SETTINGS = {  # epsilon and trials, where they are not the usual ones
     "mixture": (MU_ONE, 20_000),
     "mixture-affine": (MU_ONE, 2_000),
-    "mixture-components": (MU_ONE, 2_000),
+    "mixture-components": (MU_ONE, 500),
     "gaussian-query": (MU_ONE, 20_000),
     "histogram-query": (MU_ONE, 20_000),
     "moment-query": (MU_ONE, 20_000),
@@ -34,7 +34,7 @@ SETTINGS = {  # epsilon and trials, where they are not the usual ones
 }
 USUAL = (1.0, 20_000)
 DELTA = 1e-5
-FEWER = 5_000  # runs for the adjacencies beside the first
+FEWER = 2_000  # runs for the adjacencies beside the first
 
 
 def record(name: str, adjacency: str) -> bool:

@@ -115,8 +115,7 @@ def plan(
     """Show what a fit would ask and how much it would lose. Touches no data."""
     from sfumato.api import plan as make
 
-    asked: dict[str, Any] = {"adjacency": adjacency, "encoding": encoding, "rows": rows}
-    asked["components"] = _components(components)
+    asked = _asked(adjacency, encoding, rows, components)
     plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
     if plot is not None:
         from sfumato.mechanisms.picture import draw_plans, sweep
@@ -164,8 +163,7 @@ def fit(
     from sfumato.tables import open_table
 
     known = Schema.load(schema)
-    asked: dict[str, Any] = {"adjacency": adjacency, "encoding": encoding, "rows": rows}
-    asked["components"] = _components(components)
+    asked = _asked(adjacency, encoding, rows, components)
     total = make(known, epsilon=epsilon, delta=delta, **asked).mu
 
     def announce(spend: Spend) -> None:
@@ -447,8 +445,10 @@ def _check_ledger_options(
         raise ArgumentError("--open needs the cap of the data set: --epsilon E --delta D")
 
 
-def _components(text: str | None) -> int | str | None:
-    return int(text) if text is not None and text.isdecimal() else text
+def _asked(adjacency: str, encoding: str, rows: int | None, components: str | None) -> dict[str, Any]:
+    """What `plan` and `fit` are asked alike."""
+    number = int(components) if components is not None and components.isdecimal() else components
+    return {"adjacency": adjacency, "encoding": encoding, "rows": rows, "components": number}
 
 
 def _epsilons(text: str) -> list[float]:

@@ -6,6 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from benchmarks.noise import merged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -82,17 +83,6 @@ def cells_of(sample: NDArray[np.float64], total: int, sigma: float) -> NDArray[n
     return np.ldexp(sample, -grid_exponent(sigma)) - offset_and_scale(total, sigma)[0]
 
 
-def grouped(expected: NDArray[np.float64], least: float) -> NDArray[np.int64]:
-    """The group of every cell: runs of neighbours, each just long enough for `least` expected draws."""
-    groups, group, held = [], 0, 0.0
-    for value in expected.tolist():
-        groups.append(group)
-        held += value
-        if held >= least:
-            group, held = group + 1, 0.0
-    return np.minimum(groups, group - 1)  # what is left at the end joins the last full one
-
-
 FINE, COARSE = 20.0, 20_000.0
 """Expected draws in a group: single cells show what is skipped, wide groups a slight stretch."""
 
@@ -101,7 +91,7 @@ def chi_square(seen: NDArray[np.int64], expected: NDArray[np.float64]) -> float:
     """The smaller p-value of the two groupings, doubled because there are two."""
     found = []
     for least in (FINE, COARSE):
-        groups = grouped(expected, least)
+        groups = merged(expected, least)
         observed, meant = np.bincount(groups, seen), np.bincount(groups, expected)
         found.append(chi2.sf(((observed - meant) ** 2 / meant).sum(), len(meant) - 1))
     return 2.0 * float(min(found))
@@ -133,8 +123,8 @@ def test_cells_near_the_middle_stand_alone() -> None:
     for total, sigma in LAWS:
         _, offset, scale = offset_and_scale(total, sigma)
         expected = DRAWS * cell_probabilities(offset, scale, np.arange(-4000, 4001))
-        assert np.bincount(grouped(expected, FINE), expected).min() >= FINE
-        assert (np.bincount(grouped(expected, FINE)) == 1).sum() > 4 * scale  # from -2 to 2 sigma, at least
+        assert np.bincount(merged(expected, FINE), expected).min() >= FINE
+        assert (np.bincount(merged(expected, FINE)) == 1).sum() > 4 * scale  # from -2 to 2 sigma, at least
 
 
 THREE_SIGMA = np.uint64(int(ndtr(-3.0) * 2**64))
@@ -210,7 +200,7 @@ def deep_p_value(bits: Bits, sigma: float) -> float:
     assert drawn.min() >= cells[0]
     seen = np.bincount(np.minimum(drawn, cells[-1]) - cells[0], minlength=len(cells))
     expected = -np.diff(ndtr(-edges)) * 2.0**DEEP * DEEP_DRAWS
-    groups = grouped(expected, FINE)
+    groups = merged(expected, FINE)
     observed, meant = np.bincount(groups, seen), np.bincount(groups, expected)
     return float(chi2.sf(((observed - meant) ** 2 / meant).sum(), len(meant) - 1))
 
@@ -283,7 +273,7 @@ def rounded_gaussian(sigma: float, size: int) -> NDArray[np.int64]:
 def two_sample_p_values(ours: NDArray[np.int64], theirs: NDArray[np.int64], scale: float) -> dict[str, float]:
     """Cell counts, mean, variance and far tails of two samples, as if both came from one law."""
     cells = np.arange(-3000, 3001)
-    groups = grouped(len(theirs) * cell_probabilities(0.0, scale, cells), FINE)
+    groups = merged(len(theirs) * cell_probabilities(0.0, scale, cells), FINE)
     a, b = (
         np.bincount(groups, np.bincount(np.clip(sample, -3000, 3000) + 3000, minlength=len(cells)))
         for sample in (ours, theirs)

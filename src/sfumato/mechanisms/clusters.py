@@ -53,9 +53,9 @@ def fit_clusters(curator: Asker, layout: Layout, plan: Plan, marginals: Marginal
     centres, scales = (np.stack([part(points, axis=0) for points in drawn]) for part in (np.mean, np.std))
     image = affine_image(centres, scales, layout)
     inside = [(points - c) / s for points, c, s in zip(drawn, centres, scales, strict=True)]
-    shares = {each.name: each.share for each in plan.rounds}
     number = plan.components or MOST_COMPONENTS
-    summaries = summarise(curator, Cells.of(image, [lay(z, number) for z in inside]), inside, marginals, shares, plan)
+    budget = plan.rounds[1].share * plan.mu**2
+    summaries = summarise(curator, Cells.of(image, [lay(z, number) for z in inside]), inside, marginals, budget)
     found = [cluster(summary, plan.components) for summary in summaries]
     cells = Cells.of(image, [each.centres for each in found])
     names = [each.name for each in plan.rounds if each.name.startswith("moments")]
@@ -83,12 +83,7 @@ def lay(points: FloatArray, number: int) -> FloatArray:
 
 
 def summarise(
-    curator: Asker,
-    cells: Cells,
-    inside: list[FloatArray],
-    marginals: Marginals,
-    shares: dict[str, float],
-    plan: Plan,
+    curator: Asker, cells: Cells, inside: list[FloatArray], marginals: Marginals, mu_squared: float
 ) -> list[Summary]:
     """Ask how many rows each small cell holds, and where in it they are."""
     classes, radii, variances, expected = np.array(cells.classes), [], [], []
@@ -99,8 +94,7 @@ def summarise(
         radii += [radius(square)] * len(centres)
         variances.append(square / points.shape[1])
         expected += [marginals.counts[k] / len(centres)] * len(centres)
-    budget = shares["summary"] * plan.mu**2
-    moved, counts, sd = move(curator, "summary", cells, np.array(expected), radii, budget)
+    moved, counts, sd = move(curator, "summary", cells, np.array(expected), radii, mu_squared)
     heavy = np.where(counts > FAR * sd, counts, 0.0)
     return [
         Summary(np.asarray(grid * 2.0**-LATENT_BITS, dtype=np.float64), heavy[classes == k], variance)

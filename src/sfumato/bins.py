@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from sfumato.schema import DEFAULT_BINS, Category, Column, Date, Number, Schema
+from sfumato.schema import DEFAULT_BINS, Category, Column, Date, Group, Number, Schema
 
 NOWHERE = -1  # the code of a cell that has no bin
 LOG_STEPS = 10_000  # a log scale without a step is linear below this fraction of the range
@@ -205,16 +205,18 @@ class Layout:
     label: str | None
     label_bins: Bins | None
     unit: str | None = None
+    groups: tuple[Group, ...] = ()
 
     @classmethod
     def of(cls, schema: Schema) -> Layout:
         label = schema.label
         return cls(
             schema.features,
-            tuple(bins_of(schema.columns[name]) for name in schema.features),
+            _all_bins(schema),
             label,
             None if label is None else bins_of(schema.columns[label]),
             None if schema.unit is None else schema.unit.column,
+            tuple(schema.groups.values()),
         )
 
     @property
@@ -234,6 +236,12 @@ class Layout:
         if self.label_bins is None:
             return []
         return [f"{low:g}..{high:g}" for low, high in zip(self.label_bins.low, self.label_bins.high, strict=True)]
+
+
+def _all_bins(schema: Schema) -> tuple[Bins, ...]:
+    """The bins of every feature; those of a group's columns are the same object."""
+    grouped = {name: bins for g in schema.groups.values() for bins in [bins_of(g.column())] for name in g.names}
+    return tuple(grouped.get(name) or bins_of(schema.columns[name]) for name in schema.features)
 
 
 def days(date: datetime.date) -> float:

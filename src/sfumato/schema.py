@@ -22,6 +22,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -41,6 +42,11 @@ MOST_DECIMALS = 12  # a step that needs more digits is not a decimal one
 DEFAULT_BINS = 256
 MAX_BINS = 1 << 16
 MAX_UNIT_ROWS = 1 << 20
+MAX_GROUP = 1 << 14  # columns of a group
+MOST_DIRECTIONS = 1024  # that a group is projected to: their second moment is asked
+DEFAULT_SIDE = 8
+DEFAULT_DIRECTIONS = 64
+RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
 ROW = "row"  # the unit of privacy where the schema names none
 MOST_YAML = 1 << 22  # letters: PyYAML reads them slowly
 MOST_ITEMS = 1 << 20  # of a YAML document, each alias counted as what it stands for
@@ -78,14 +84,7 @@ class Number(_Column):
 
     @model_validator(mode="after")
     def _check(self) -> Number:
-        if not self.min < self.max:
-            raise ValueError(f"min ({self.min:g}) must be below max ({self.max:g})")
-        if not NARROWEST < self.max - self.min < math.inf:
-            raise ValueError("the range from min to max is too narrow or too wide for double precision")
-        if self.step is not None and self.step > (self.max - self.min) * (1 + 1e-9):
-            raise ValueError(f"step ({self.step:g}) is wider than the range from min to max")
-        if self.step is not None and self.step < FINEST_STEP * max(abs(self.min), abs(self.max)):
-            raise ValueError(f"step ({self.step:g}) is too fine for the range from min to max")
+        _check_range(self.min, self.max, self.step)
         if len(set(self.atoms)) < len(self.atoms):
             raise ValueError("atoms has a value twice")
         for atom in self.atoms:
@@ -166,6 +165,75 @@ class Category(_Column):
 Column: TypeAlias = Annotated[Number | Date | Category, Field(discriminator="type")]
 
 
+class Group(BaseModel):
+    """Many number columns of one kind, such as the pixels of an image: they are modelled through a projection.
+
+    `columns` is a list of names, or a pattern: `{1..617}` in it stands for these numbers, `*` for those from 0 to the
+    last of `shape`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    columns: str | tuple[str, ...]
+    min: Real
+    max: Real
+    step: Real | None = Field(default=None, gt=0)
+    shape: tuple[Whole, Whole] | None = None
+    projection: Literal["pca", "dct2", "random"] = "pca"
+    keep: Whole | None = Field(default=None, ge=1, le=MOST_DIRECTIONS)
+
+    @model_validator(mode="after")
+    def _check(self) -> Group:
+        _check_range(self.min, self.max, self.step)
+        if self.shape is not None and not (min(self.shape) >= 1 and math.prod(self.shape) <= MAX_GROUP):
+            raise ValueError(f"shape must be two whole numbers whose product is from 1 to {MAX_GROUP}")
+        count = len(self.names)
+        if not 2 <= count <= MAX_GROUP:
+            raise ValueError(f"a group has from 2 to {MAX_GROUP} columns, not {count}")
+        if self.shape is not None and math.prod(self.shape) != count:
+            raise ValueError(f"shape {list(self.shape)} does not fit {count} columns")
+        if self.projection == "dct2" and self.shape is None:
+            raise ValueError("projection dct2 needs the shape of the image")
+        if self.projection == "dct2" and self.shape is not None and (self.keep or 1) > min(self.shape):
+            raise ValueError(f"keep must be at most {min(self.shape)}, the shorter side of shape")
+        if self.directions > min(count, MOST_DIRECTIONS):
+            raise ValueError(f"{self.directions} directions are too many: keep at most {min(count, MOST_DIRECTIONS)}")
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The group's columns, in order."""
+        if not isinstance(self.columns, str):
+            return self.columns
+        span = RANGE.search(self.columns)
+        if span is not None:
+            first, last = int(span[1]), int(span[2])
+            if last - first >= MAX_GROUP:
+                raise ValueError(f"a group has at most {MAX_GROUP} columns")
+            return tuple(self.columns.replace(span[0], str(i)) for i in range(first, last + 1))
+        if "*" not in self.columns or self.shape is None:
+            raise ValueError("columns must be names, a pattern with {1..9}, or one with * where there is a shape")
+        return tuple(self.columns.replace("*", str(i), 1) for i in range(math.prod(self.shape)))
+
+    @property
+    def side(self) -> int:
+        """Frequencies of dct2 that are kept along each side."""
+        return self.keep or min(DEFAULT_SIDE, *(self.shape or ()))
+
+    @property
+    def directions(self) -> int:
+        """How many coordinates the public projection leaves."""
+        if self.projection == "dct2":
+            return self.side**2
+        if self.projection == "random":
+            return self.keep or min(DEFAULT_DIRECTIONS, len(self.names))
+        return len(self.names)
+
+    def column(self) -> Number:
+        """What each of the columns is."""
+        return Number(min=self.min, max=self.max, step=self.step)
+
+
 class Unit(BaseModel):
     """Whose privacy is meant: all rows with the same value of `column`, of which `rows` count."""
 
@@ -182,8 +250,23 @@ class Schema(BaseModel):
 
     label: str | None = None
     unit: Unit | None = None
-    columns: dict[str, Column] = Field(min_length=1)
+    columns: dict[str, Column] = Field(default={}, validate_default=True)
+    groups: dict[str, Group] = {}
     unconfirmed: Annotated[tuple[str, ...], FailFast()] = ()
+
+    @model_validator(mode="after")
+    def _with_groups(self) -> Schema:
+        """The columns of groups stand among the others, behind them."""
+        columns: dict[str, Column] = dict(self.columns)
+        for place, group in self.groups.items():
+            for name in group.names:
+                if name in columns:
+                    raise ValueError(f"groups.{place}: column {name!r} is described twice")
+                columns[name] = group.column()
+        if not columns:
+            raise ValueError("columns: there are none; name the columns to be modelled")
+        object.__setattr__(self, "columns", columns)
+        return self
 
     @model_validator(mode="after")
     def _check(self) -> Schema:
@@ -193,6 +276,10 @@ class Schema(BaseModel):
             raise ValueError(f"unit: {self.unit.column!r} names people, so it cannot be a column of the release")
         if self.unit is not None and self.unit.column == ROW:
             raise ValueError(f"unit: {ROW!r} is what a unit is called without a column; rename the column")
+        if self.groups and self.label in self.grouped:
+            raise ValueError(f"label {self.label!r} belongs to a group; describe it under columns")
+        if self.groups and set(self.features) != self.grouped:
+            raise ValueError("a schema with groups has no other features yet: put all columns but the label in groups")
         if self.label is None:
             return self
         if self.label not in self.columns:
@@ -212,6 +299,11 @@ class Schema(BaseModel):
     def features(self) -> tuple[str, ...]:
         """The modelled columns, in the schema's order, without the label."""
         return tuple(name for name in self.columns if name != self.label)
+
+    @property
+    def grouped(self) -> set[str]:
+        """The columns that belong to groups."""
+        return {name for group in self.groups.values() for name in group.names}
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -276,11 +368,15 @@ class Schema(BaseModel):
 
     def dump(self) -> dict[str, Any]:
         """The schema as plain JSON data, without defaults."""
+        grouped = self.grouped
         columns = {
             name: {"type": column.type} | _tidy(column.model_dump(mode="json", exclude_defaults=True))
             for name, column in self.columns.items()
+            if name not in grouped
         }
-        return self.model_dump(mode="json", exclude_defaults=True) | {"columns": columns}
+        groups = {name: _tidy(g.model_dump(mode="json", exclude_defaults=True)) for name, g in self.groups.items()}
+        rest = self.model_dump(mode="json", exclude_defaults=True, exclude={"columns", "groups"})
+        return rest | {"columns": columns} | ({"groups": groups} if groups else {})
 
     def save(self, path: str | Path) -> None:
         """Write the schema as YAML, or as JSON where the name ends in .json."""
@@ -298,6 +394,8 @@ class Schema(BaseModel):
             "columns:",
             *(f"  {_flow(name)}: {_flow(column)}" for name, column in data["columns"].items()),
         ]
+        if self.groups:
+            lines += ["groups:", *(f"  {_flow(name)}: {_flow(group)}" for name, group in data["groups"].items())]
         if self.unconfirmed:
             lines += ["unconfirmed:", *(f"  - {_flow(item)}" for item in self.unconfirmed)]
         return "\n".join(lines) + "\n"
@@ -360,6 +458,17 @@ def _unique_mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, An
 
 
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+
+
+def _check_range(low: float, high: float, step: float | None) -> None:
+    if not low < high:
+        raise ValueError(f"min ({low:g}) must be below max ({high:g})")
+    if not NARROWEST < high - low < math.inf:
+        raise ValueError("the range from min to max is too narrow or too wide for double precision")
+    if step is not None and step > (high - low) * (1 + 1e-9):
+        raise ValueError(f"step ({step:g}) is wider than the range from min to max")
+    if step is not None and step < FINEST_STEP * max(abs(low), abs(high)):
+        raise ValueError(f"step ({step:g}) is too fine for the range from min to max")
 
 
 def _check_text(text: str) -> None:

@@ -11,7 +11,7 @@ from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Finding, Game, judge
 from sfumato.audit.membership import membership
 from sfumato.audit.mixture import affine, components, mixture
-from sfumato.audit.published import pure_claim, weights, wishart
+from sfumato.audit.published import clustmix, pure_claim, weights, wishart
 from sfumato.audit.queries import cell_query, gaussian_query, histogram_query, moment_query
 from sfumato.audit.trials import play
 from sfumato.errors import ArgumentError
@@ -55,6 +55,11 @@ AUDITS = {
         weights,
         pure_claim,
         adjacencies=(Adjacency.LABEL,),
+    ),
+    "published-clustmix": Audit(
+        "cluster-based mixing as printed by Madl et al. 2023: is convicted",
+        clustmix,
+        adjacencies=(Adjacency.REPLACE_ONE,),
     ),
 }
 

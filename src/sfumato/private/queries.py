@@ -20,10 +20,10 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from sfumato.private.accounting import Adjacency
+from sfumato.projections import FIXED_BITS as FIXED_BITS
 
 LATENT_BITS = 12  # fractional bits of a latent coordinate
 MAP_BITS = 12  # fractional bits of a matrix that maps latent rows
-FIXED_BITS = 24  # a value's place between its bounds, as a whole number
 LATENT_LIMIT = (16 << LATENT_BITS) - 1  # |z| < 16, so products stay below 2^32
 MAP_LIMIT = (16 << MAP_BITS) - 1
 BATCH_CAP = 1 << 20  # rows in one exact float64 product: 2^20 * 2^32 < 2^53
@@ -34,6 +34,7 @@ IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 CodeArray: TypeAlias = np.ndarray[Any, np.dtype[np.int16] | np.dtype[np.int32]]
 FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+FixedArray: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,27 @@ class Batch:
     """Some rows as bin numbers: `codes[c, i]` is row i's bin in column c, or -1; `labels[i]` its class.
 
     Where values themselves are needed, `fixed[c, i]` is the value's place between the column's bounds, from 0 to
-    2^FIXED_BITS, or -1.
+    2^FIXED_BITS, or -1. Where columns are in groups, `projected[j, i]` is coordinate j of the public projection, with
+    LATENT_BITS fractional bits, and there are no codes.
     """
 
     codes: CodeArray
     labels: IntArray
-    fixed: np.ndarray[Any, np.dtype[np.int32]] | None = None
+    fixed: FixedArray | None = None
+    projected: FixedArray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in (self.codes, self.fixed, self.projected) if part is not None)
+
+    def only(self, rows: BoolArray | slice) -> Batch:
+        """Some of the rows."""
+        fixed = None if self.fixed is None else self.fixed[:, rows]
+        projected = None if self.projected is None else self.projected[:, rows]
+        return Batch(self.codes[:, rows], self.labels[rows], fixed, projected)
 
 
 class Query(Protocol):

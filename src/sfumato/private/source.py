@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from sfumato.bins import NOWHERE, Layout, OrderedBins
 from sfumato.coding import code_cells, code_label, find_codes, read_batches
 from sfumato.errors import TableError
-from sfumato.private.queries import FIXED_BITS, Batch
+from sfumato.private.queries import FIXED_BITS, Batch, BoolArray, IntArray
 from sfumato.private.units import TagArray, Units
-from sfumato.tables import Table, texts
+from sfumato.projections import Projection
+from sfumato.tables import Table, numbers, texts
 
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
 ROW_CAP = 1 << 30  # public: totals of products below 2^32 stay below 2^62
@@ -35,6 +36,7 @@ class Source:
         self._layout = layout
         self._units = units
         self._values = values
+        self._projection = Projection.of(layout.groups) if layout.groups else None
         largest = max(layout.sizes)
         self._dtype = np.int16 if largest < np.iinfo(np.int16).max else np.int32
 
@@ -63,6 +65,26 @@ class Source:
 
     def _code(self, batch: pa.RecordBatch) -> Tagged:
         labels = code_label(batch, self._layout)
+        coded = self._bins(batch, labels) if self._projection is None else self._project(batch, labels)
+        counted = labels >= 0  # a row with a bad label counts nowhere
+        if self._units is None:
+            return _only(coded, counted), _NO_TAGS
+        ids = texts(batch.column(self._layout.unit))
+        counted &= pc.not_equal(ids, "").to_numpy(zero_copy_only=False)  # nor does a row without an id
+        kept = _only(coded, counted)
+        return kept, self._units.tags(ids.filter(pa.array(counted)), kept)
+
+    def _project(self, batch: pa.RecordBatch, labels: IntArray) -> Batch:
+        """Rows of columns in groups: values, and their public projection."""
+        assert self._projection is not None
+        fixed = np.empty((len(self._layout.names), batch.num_rows), dtype=np.int32)
+        for c, (name, bins) in enumerate(zip(self._layout.names, self._layout.bins, strict=True)):
+            assert isinstance(bins, OrderedBins)  # groups are of numbers
+            fixed[c] = bins.fixed(numbers(batch.column(name)), FIXED_BITS)
+        return Batch(np.empty((0, batch.num_rows), self._dtype), labels, fixed, self._projection.apply(fixed))
+
+    def _bins(self, batch: pa.RecordBatch, labels: IntArray) -> Batch:
+        """Rows as bin numbers, with values where they are wanted."""
         codes = np.empty((len(self._layout.names), batch.num_rows), dtype=self._dtype)
         fixed = np.full(codes.shape, NOWHERE, dtype=np.int32) if self._values else None
         for c, (name, bins) in enumerate(zip(self._layout.names, self._layout.bins, strict=True)):
@@ -71,17 +93,8 @@ class Source:
                 continue
             cells = code_cells(batch.column(name), bins)
             codes[c], fixed[c] = cells.codes, bins.fixed(cells.values, FIXED_BITS)
-        counted = labels >= 0  # a row with a bad label counts nowhere
-        if self._units is None:
-            return _only(Batch(codes, labels, fixed), counted), _NO_TAGS
-        ids = texts(batch.column(self._layout.unit))
-        counted &= pc.not_equal(ids, "").to_numpy(zero_copy_only=False)  # nor does a row without an id
-        kept = _only(Batch(codes, labels, fixed), counted)
-        return kept, self._units.tags(ids.filter(pa.array(counted)), kept)
+        return Batch(codes, labels, fixed)
 
 
-def _only(batch: Batch, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> Batch:
-    if kept.all():
-        return batch
-    fixed = None if batch.fixed is None else batch.fixed[:, kept]
-    return Batch(batch.codes[:, kept], batch.labels[kept], fixed)
+def _only(batch: Batch, kept: BoolArray) -> Batch:
+    return batch if kept.all() else batch.only(kept)

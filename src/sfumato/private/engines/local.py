@@ -17,7 +17,7 @@ from sfumato.private.queries import Batch, IntArray, Query
 from sfumato.private.source import Source, Tagged
 
 AHEAD = 2  # batches in flight per worker
-KEPT_BYTES = 2 << 30  # codes of a table that are kept between passes
+KEPT_BYTES = 2 << 30  # of a coded table that is kept between passes
 
 T = TypeVar("T")
 
@@ -25,8 +25,9 @@ T = TypeVar("T")
 class LocalEngine:
     """Adds up a query over all rows.
 
-    The first pass reads and codes the table; the codes (two bytes a cell) are kept for later passes up to KEPT_BYTES.
-    A larger table is read anew at every pass, unless it can be read only once, or units of privacy have to be chosen.
+    The first pass reads and codes the table; the codes (two bytes a cell, and four where values are needed) are kept
+    for later passes up to KEPT_BYTES. A larger table is read anew at every pass, unless it can be read only once, or
+    units of privacy have to be chosen.
     Threads suffice, because numpy and pyarrow release the interpreter for the work that counts.
     """
 
@@ -53,7 +54,7 @@ class LocalEngine:
         tagged, size = [], 0
         for batch, tags in _in_flight(pool, self._source.jobs(), self._workers):
             tagged.append((batch, tags))
-            size += batch.codes.nbytes
+            size += batch.nbytes
             if size > KEPT_BYTES and self._source.rereadable:
                 return None
         return self._source.choose(tagged)

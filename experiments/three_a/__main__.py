@@ -1,0 +1,76 @@
+"""Table 1 and the figures of 3A/ClustMix (Madl, Xu, Choudhury and Howard 2023), one command each.
+
+    python -m experiments.three_a table1                          every cell that is missing
+    python -m experiments.three_a table1 --only adult,census --columns mixture --releases 5
+    python -m experiments.three_a figure2                         toy data over epsilon
+    python -m experiments.three_a figure3                         synthetic digits
+    python -m experiments.three_a ablation                        what each step is worth
+
+Results go to experiments/three_a/results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from experiments.three_a import ablation, figure2, figure3, table1
+from experiments.three_a.data import LOADERS, MissingData
+from experiments.three_a.methods import METHODS, NotThere
+
+
+def main() -> None:
+    arguments = _parser().parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    try:
+        print(_run(arguments))
+    except (MissingData, NotThere) as error:
+        print(f"{arguments.what} skipped: {error}", file=sys.stderr)
+
+
+def _run(arguments: argparse.Namespace) -> Path:
+    if arguments.what == "figure2":
+        return figure2.make(arguments.out)
+    if arguments.what == "figure3":
+        return figure3.make(arguments.out)
+    releases = {} if arguments.releases is None else {"releases": arguments.releases}
+    if arguments.what == "ablation":
+        return ablation.make(arguments.out, only=arguments.only or ablation.DATA, **releases)
+    return table1.make(
+        arguments.out,
+        only=arguments.only,
+        columns=arguments.columns,
+        times=arguments.times,
+        again=arguments.again,
+        **releases,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["table1", "figure2", "figure3", "ablation"])
+    parser.add_argument("--only", type=_some(LOADERS), default=[], help="data sets, with commas between")
+    parser.add_argument("--columns", type=_some(METHODS), default=[], help="methods, with commas between")
+    parser.add_argument("--releases", type=int, help="of each cell")
+    parser.add_argument("--times", type=int, default=1, help="so many times N synthetic rows")
+    parser.add_argument("--again", action="store_true", help="make the named cells anew")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", help="where the files go")
+    return parser
+
+
+def _some(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """Names with commas between, each among the known ones."""
+
+    def names(text: str) -> list[str]:
+        found = text.split(",")
+        if unknown := [name for name in found if name not in known]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not among {', '.join(known)}")
+        return found
+
+    return names
+
+
+if __name__ == "__main__":
+    main()

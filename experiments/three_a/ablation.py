@@ -1,0 +1,107 @@
+"""What each of the three steps is worth, and alpha swept, for three judges.
+
+A step is a function of its own that makes rows with all steps before it. Those that the library cannot do yet say so.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.three_a.data import DataSet, load
+from experiments.three_a.judge import JUDGES
+from experiments.three_a.methods import METHODS, NotThere
+from experiments.three_a.table1 import EPSILON, RELEASES, spread
+from sfumato.files import replacing
+
+DATA = ("adult",)
+WITHOUT_NOISE = 1000.0  # an epsilon at which noise is nothing beside sampling
+ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+JUDGED_BY = ("LightGBM", "logistic regression", "kernel ridge, NTK")
+
+
+def approximate(data: DataSet, seed: int) -> pd.DataFrame:
+    """The model of the rows alone, as good as without noise."""
+    return METHODS["mixture"](data, WITHOUT_NOISE, data.delta, seed).frame
+
+
+def anonymise(data: DataSet, seed: int) -> pd.DataFrame:
+    """The same with the noise that epsilon asks for."""
+    return METHODS["mixture"](data, EPSILON, data.delta, seed).frame
+
+
+def with_inducing_points(alpha: float) -> Callable[[DataSet, int], pd.DataFrame]:
+    """Points moved by the kernel's loss, weighed by alpha."""
+
+    def step(data: DataSet, seed: int) -> pd.DataFrame:
+        raise NotThere("inducing points are not there yet")
+
+    return step
+
+
+def with_labels(alpha: float) -> Callable[[DataSet, int], pd.DataFrame]:
+    """Labels drawn anew, weighed by alpha."""
+
+    def step(data: DataSet, seed: int) -> pd.DataFrame:
+        raise NotThere("label adaptation with alpha is not there yet")
+
+    return step
+
+
+STEPS: dict[str, Callable[[DataSet, int], pd.DataFrame]] = {
+    "approximate (not private)": approximate,
+    "+ anonymise": anonymise,
+    **{f"+ inducing points, alpha = {alpha:g}": with_inducing_points(alpha) for alpha in ALPHAS},
+    **{f"+ label adaptation, alpha = {alpha:g}": with_labels(alpha) for alpha in ALPHAS},
+}
+
+
+def make(out: Path, *, only: Sequence[str] = DATA, releases: int = RELEASES) -> Path:
+    """Judge every step of every data set, continuing where an earlier run stopped, and write the table."""
+    path = out / "ablation.json"
+    found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    for name in only:
+        for title, step in STEPS.items():
+            try:
+                fill(found, name, title, step, releases, path)
+            except NotThere as error:
+                print(f"{name}, {title} skipped: {error}", file=sys.stderr)
+    written = out / "ablation.md"
+    written.write_text(markdown(found))
+    return written
+
+
+def fill(
+    found: dict[str, Any],
+    name: str,
+    title: str,
+    step: Callable[[DataSet, int], pd.DataFrame],
+    releases: int,
+    path: Path,
+) -> None:
+    """Judge the releases of one step that are not there yet."""
+    data = load(name)
+    scores = found.get(f"{name}/{title}", [])
+    for seed in range(len(scores), releases):
+        frame = step(data, seed)
+        scores.append({judge: next(iter(JUDGES[judge](frame, data).values())) for judge in JUDGED_BY})
+        found[f"{name}/{title}"] = scores
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """One line a step, one column a judge."""
+    lines = [["data", "step", "releases", *JUDGED_BY], ["---"] * (len(JUDGED_BY) + 3)]
+    for key, scores in found.items():
+        name, title = key.split("/", 1)
+        judged = [spread([score[judge] for score in scores]) for judge in JUDGED_BY]
+        lines.append([name, title, str(len(scores)), *judged])
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    heading = f"# What each step is worth\n\nTrained on synthetic rows, tested on real ones; epsilon = {EPSILON:g}."
+    return f"{heading}\n\n{table}\n"

@@ -145,7 +145,8 @@ def _times(cells: Cells, ours: Sequence[str]) -> str:
             rows = next(iter(mine.values()))["settings"]["rows"]
             lines.append([title, f"{rows:,}", *(_seconds(mine.get(column)) for column in ours)])
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"Releases, and seconds for one (fit and sample, without the judge), on two cores that were busy with other work:\n\n{text}\n"
+    said = "Releases, and seconds for one (fit and sample, without the judge), on two busy cores:"
+    return f"{said}\n\n{text}\n"
 
 
 def _seconds(cell: dict[str, Any] | None) -> str:

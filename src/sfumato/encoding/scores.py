@@ -186,7 +186,7 @@ class Scores:
 
     def matched(self, mixture: GaussianMixture) -> Scores:
         """The same marginals over the latent space of a mixture with several components a class."""
-        sds = np.sqrt(np.diagonal(mixture.covariances, axis1=1, axis2=2))
+        sds = np.sqrt([np.diagonal(mixture.covariance(c)) for c in range(mixture.components)])
         weights = mixture.weights / mixture.class_weights[mixture.component_class]
         members = [mixture.members(k) for k in range(self.classes)]
         return Scores(

@@ -23,7 +23,8 @@ FAR = 37.0  # beyond this the normal tail underflows
 @dataclass(frozen=True)
 class GaussianMixture:
     """Component c has weight `weights[c]` and latent distribution N(means[c], covariances[c]), and belongs to class
-    `component_class[c]`; where that is not given, each component is a class of its own."""
+    `component_class[c]`; where that is not given, each component is a class of its own. Where there are as many
+    covariances as classes, and more components, the components of a class share theirs."""
 
     weights: FloatArray
     means: FloatArray
@@ -52,6 +53,24 @@ class GaussianMixture:
         """Whether each class is one Gaussian."""
         return self.components == self.classes
 
+    @property
+    def is_tied(self) -> bool:
+        """Whether the components of a class share one covariance."""
+        return len(self.covariances) != self.components
+
+    def _shape(self, c: int) -> int:
+        return int(self.component_class[c]) if self.is_tied else c
+
+    def covariance(self, c: int) -> FloatArray:
+        """The covariance of component c."""
+        return np.asarray(self.covariances[self._shape(c)])
+
+    @property
+    def class_means(self) -> FloatArray:
+        """(classes, dim): the mean of each class."""
+        share = self.weights / self.class_weights[self.component_class]
+        return np.stack([share[m] @ self.means[m] for m in map(self.members, range(self.classes))])
+
     def members(self, k: int) -> IntArray:
         """The components of class k."""
         return np.flatnonzero(self.component_class == k)
@@ -74,14 +93,14 @@ class GaussianMixture:
         z = rng.standard_normal((len(components), self.dim))
         for c in range(self.components):
             mine = components == c
-            z[mine] = z[mine] @ self.factors[c].T + self.means[c]
+            z[mine] = z[mine] @ self.factors[self._shape(c)].T + self.means[c]
         return z
 
     def sample_inside(self, c: int, n: int, boxes: Boxes, rng: np.random.Generator) -> FloatArray:
         """n latent rows of component c that lie in the one box (or on the point) that `boxes` holds."""
         low, high = boxes.low[0], np.where(boxes.is_point[0], boxes.low[0], boxes.high[0])
         held = np.isfinite(low) | np.isfinite(high)
-        mean, covariance = self.means[c], self.covariances[c]
+        mean, covariance = self.means[c], self.covariance(c)
         z = np.empty((n, self.dim))
         z[:, held] = mean[held] + _sample_box(
             covariance[np.ix_(held, held)], low[held] - mean[held], high[held] - mean[held], n, rng
@@ -114,7 +133,7 @@ class GaussianMixture:
         patterns, which = np.unique(is_point, axis=0, return_inverse=True)
         for p, pattern in enumerate(patterns):
             order = np.argsort(~pattern, kind="stable")  # exact coordinates first: less to integrate
-            factor = np.linalg.cholesky(self.covariances[c][np.ix_(order, order)])
+            factor = np.linalg.cholesky(self.covariance(c)[np.ix_(order, order)])
             mine = np.flatnonzero(which.ravel() == p)
             for start in range(0, len(mine), CHUNK_ROWS):
                 rows = mine[start : start + CHUNK_ROWS]

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -31,6 +32,13 @@ from sfumato.private.queries import (
 )
 
 CHUNK_CELLS = 1 << 21  # features in memory at once: 16 MiB for each array
+
+
+class Features(Image, Protocol):
+    """An image that does not look at the label: `unit` is what one step of its grid is worth."""
+
+    @property
+    def unit(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ class FeatureMoments:
     at x = 0.
     """
 
-    image: FeatureImage
+    image: Features
     radius: int  # squared, on the integer grid
     classes: int
     shares: tuple[float, float]
@@ -130,7 +138,7 @@ class FeatureMoments:
             raise ValueError("the squared radius and the number of classes must be at least 1")
 
     @classmethod
-    def of(cls, image: FeatureImage, radius: float, classes: int, shares: tuple[float, float]) -> FeatureMoments:
+    def of(cls, image: Features, radius: float, classes: int, shares: tuple[float, float]) -> FeatureMoments:
         """Quantise a radius given in the kernel's units."""
         return cls(image, max(1, math.floor((radius / image.unit) ** 2)), classes, shares)
 
@@ -162,7 +170,7 @@ class FeatureMoments:
         dim = self.image.dim
         gram, cross = np.zeros((dim, dim)), np.zeros((dim, self.classes))
         latent = Latent(self.image, (self.radius,) * self.classes)
-        for chunk in _chunks(batch, max(1, CHUNK_CELLS // dim)):
+        for chunk in chunks(batch, max(1, CHUNK_CELLS // dim)):
             for k in range(self.classes):
                 phi = latent.rows(chunk, k)
                 # Exact, chunk by chunk: whole numbers below 2^32, at most 2^20 of them. int64 from here on.
@@ -202,5 +210,6 @@ def _quantise(matrix: FloatArray) -> IntArray:
     return np.clip(np.rint(matrix * 2.0**MAP_BITS), -MAP_LIMIT, MAP_LIMIT).astype(np.int64)
 
 
-def _chunks(batch: Batch, rows: int) -> Iterator[Batch]:
+def chunks(batch: Batch, rows: int) -> Iterator[Batch]:
+    """The batch in parts of at most so many rows."""
     return (batch.only(slice(start, start + rows)) for start in range(0, len(batch), rows))

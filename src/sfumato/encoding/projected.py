@@ -1,0 +1,102 @@
+"""The encoding of columns in groups: the public projection, and the way back to the columns.
+
+Coordinates become columns by the projection's pseudo-inverse. What the projection loses is put back as independent
+noise of the variance that noisy moments of the columns say is missing, and each column is then bent to a beta
+distribution between its bounds with its class's noisy mean and variance: close to a normal where the variance is
+small, heaped at both ends where it is as large as that of ink on paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import betaincinv, ndtr
+
+from sfumato.bins import Bins, FloatArray, IntArray, OrderedBins
+from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.projections import Projection
+
+LEVELS = 128  # places at which the inverse of a beta distribution is computed
+SMALLEST_SHAPE = 1e-2  # of a beta distribution
+NARROWEST, WIDEST = 1e-4, 0.98  # variance of a column, as a share of the largest there can be at its mean
+SMALLEST_MEAN = 1e-3  # of a column, in units of its range
+CHUNK_ROWS = 1 << 13
+
+
+@dataclass(frozen=True)
+class Projected:
+    """Class by class, each column's noisy mean and variance in units of its range, beside what the mixture explains."""
+
+    projection: Projection
+    means: FloatArray  # (classes, columns)
+    variances: FloatArray
+    centres: FloatArray  # (classes, coordinates) of the mixture
+    explained: FloatArray  # variance that the mixture's coordinates give each column
+
+    name = "projected"
+
+    @classmethod
+    def of(cls, projection: Projection, means: FloatArray, variances: FloatArray, mixture: GaussianMixture) -> Projected:
+        inside = np.clip(means, SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
+        most = inside * (1.0 - inside)
+        return cls(
+            projection,
+            inside,
+            np.clip(variances, NARROWEST * most, WIDEST * most),
+            mixture.class_means,
+            column_variances(projection, mixture),
+        )
+
+    @cached_property
+    def quantiles(self) -> FloatArray:
+        """(classes, columns, LEVELS): each column's beta distribution, inverted at the middles of equal parts."""
+        both = self.means * (1.0 - self.means) / self.variances - 1.0
+        shapes = [np.maximum(both * share, SMALLEST_SHAPE)[..., None] for share in (self.means, 1.0 - self.means)]
+        return np.asarray(betaincinv(*shapes, (np.arange(LEVELS) + 0.5) / LEVELS))
+
+    def decode(
+        self, latent: FloatArray, labels: IntArray, bins: Sequence[Bins], rng: np.random.Generator
+    ) -> list[pd.Series[Any]]:
+        """The columns of projected rows of the given classes, in the schema's types."""
+        places = np.empty((len(latent), self.means.shape[1]), dtype=np.float32)
+        for start in range(0, len(latent), CHUNK_ROWS):
+            part = slice(start, start + CHUNK_ROWS)
+            places[part] = self._places(latent[part], labels[part], rng)
+        return [_column(places[:, c], b) for c, b in enumerate(bins)]
+
+    def _places(self, latent: FloatArray, labels: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Where rows lie between the bounds, from 0 to 1."""
+        lost = np.maximum(self.variances - self.explained, 0.0)[labels]
+        apart = (latent - self.centres[labels]) @ self.projection.back.T
+        apart += np.sqrt(lost) * rng.standard_normal(apart.shape)
+        share = ndtr(apart / np.sqrt(np.maximum(self.explained[labels] + lost, 1e-12)))
+        level = np.minimum((share * LEVELS).astype(np.int64), LEVELS - 1)
+        columns = np.arange(self.means.shape[1])
+        return np.asarray(self.quantiles[labels[:, None], columns[None, :], level])
+
+
+def column_variances(projection: Projection, mixture: GaussianMixture) -> FloatArray:
+    """(classes, columns): the variance that a mixture's coordinates give each column."""
+    back = projection.back
+    found = []
+    for k in range(mixture.classes):
+        mine = mixture.members(k)
+        weights = mixture.weights[mine] / mixture.weights[mine].sum()
+        apart = (mixture.means[mine] - weights @ mixture.means[mine]) @ back.T
+        within = sum(
+            w * np.einsum("ci,ij,cj->c", back, mixture.covariance(c), back)
+            for w, c in ([(1.0, mine[0])] if mixture.is_tied else zip(weights, mine, strict=True))
+        )
+        found.append(weights @ apart**2 + within)
+    return np.stack(found)
+
+
+def _column(places: np.ndarray[Any, Any], bins: Bins) -> pd.Series[Any]:
+    assert isinstance(bins, OrderedBins)  # groups are of numbers
+    low, high = bins.bounds
+    return bins.of_values(low + (high - low) * places.astype(np.float64))

@@ -1,0 +1,275 @@
+"""Columns in groups, such as images: a mixture in the space of their projection, whatever their number.
+
+Rounds, each a Gaussian query of the curator: where classes lie; the second moment of all rows together, whose main
+directions (private PCA) are those in which more is asked; cells of each class in these directions, many small ones
+with one shape (clustmix) or a single one (mixture); the columns' own moments, for the way back; and noisy gradients of
+a label model. docs/proofs/clustmix.md has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from sfumato.bins import FloatArray, Layout
+from sfumato.encoding.projected import Projected, column_variances
+from sfumato.mechanisms.cells import Found, find_cells
+from sfumato.mechanisms.moments import pull, unclipped
+from sfumato.mechanisms.plan import Plan, moment_costs, radius
+from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.models.quadratic import QuadraticLabeller
+from sfumato.private.features import FeatureMoments
+from sfumato.private.projected import (
+    ClippedGradient,
+    ColumnImage,
+    ProjectedImage,
+    QuadraticImage,
+    Spreads,
+    Within,
+    WithOne,
+)
+from sfumato.private.queries import FIXED_BITS, LATENT_BITS, MAP_BITS, Asker, Cells, Latent, Moments, Sums
+from sfumato.projections import Projection
+
+CENTRE_SHARES = (0.1, 0.6, 0.3)  # of the first look, between counts, sums and squared norms
+SHAPE_SHARES = (0.95, 0.05)  # of the second, between the second moment and the classes' sums
+ROOM = 1.5  # mean squared norms that a row may have before it is clipped
+EDGE = 1.5  # times the edge of the noise's spectrum: a direction below is taken for noise
+MOST_DIRECTIONS = 48  # in which classes may have shapes of their own
+STEEPEST = 8.0  # entry of a map: narrower directions are not stretched further
+FEWEST = 3.0  # standard deviations of a count that a class is taken to hold at the least
+SMALLEST_EIGENVALUE = 0.05  # of a class's shape, in units of that of all classes together
+SMALLEST_VARIANCE = 2.0**-20  # of a coordinate
+DRAWN = 20_000  # rows of the mixture that the label model is first fitted to
+FREE_STEPS = 100
+FREE_RATE = 60.0
+RATE = 150.0
+MOMENTUM = 0.9
+CAP = 0.2  # of the residual's norm
+NORMED = 0.05  # of the drawn rows have features shorter than the radius: all others are scaled down to it
+SHARPER = 3.0  # times the slopes: capped residuals leave the model less sure of itself than it may be
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is known of all classes together: counts, means and the covariance within them, in projected coordinates;
+    `edge` is the largest eigenvalue that noise alone gives the covariance."""
+
+    counts: FloatArray
+    means: FloatArray
+    within: FloatArray
+    edge: float
+
+    @property
+    def weights(self) -> FloatArray:
+        return np.asarray(self.counts / self.counts.sum())
+
+    @property
+    def between(self) -> FloatArray:
+        apart = self.means - self.weights @ self.means
+        return np.asarray(np.einsum("k,ki,kj->ij", self.weights, apart, apart))
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The main directions: `matrix` maps coordinates to them, whitened within classes; `back` leads back, and
+    `rest` is the covariance of what lies outside."""
+
+    matrix: FloatArray
+    back: FloatArray
+    rest: FloatArray
+
+
+def fit_groups(
+    curator: Asker, layout: Layout, plan: Plan
+) -> tuple[Projected, GaussianMixture, QuadraticLabeller | None]:
+    """Ask all queries and build the model from their answers."""
+    projection = Projection.of(layout.groups)
+    budget = {each.name: each.share * plan.mu**2 for each in plan.rounds}
+    shape = look_at_all(curator, layout.classes, projection, budget)
+    directions = find_directions(shape)
+    image = ProjectedImage.of(shape.means @ directions.matrix.T, directions.matrix)
+    applied = _quantised(image)
+    found = find_cells(curator, image, shape.counts, plan)
+    shapes = look_within(curator, found, budget["shapes"])
+    mixture = assemble(shape, directions, found, shapes)
+    encoder = look_at_columns(curator, projection, shape, mixture, budget["columns"])
+    if not plan.label_rounds:
+        return encoder, mixture, None
+    return encoder, mixture, fit_labels(curator, plan, shape, applied, mixture)
+
+
+def look_at_all(curator: Asker, classes: int, projection: Projection, budget: dict[str, float]) -> Shape:
+    """Where the classes lie, then the second moment of all rows around their common mean."""
+    everywhere = ProjectedImage.of(np.zeros((classes, projection.dim)))
+    first = Spreads(Latent.of(everywhere, [projection.radius] * classes), CENTRE_SHARES)
+    answer = curator.total("centres", first, budget["centres"])
+    counts, sums, norms = first.unpack(answer.values)
+    count_sd, sum_sd, _ = first.unpack(answer.sd)
+    counts = np.maximum(counts, FEWEST * count_sd)
+    total = counts.sum()
+    middle = sums.sum(axis=0) / total
+    noise = classes * sum_sd[0, 0] ** 2 / total**2
+    spread = norms.sum() / total - (middle**2).sum() + projection.dim * noise
+    spread = float(np.clip(spread, SMALLEST_VARIANCE * projection.dim, projection.radius**2))
+
+    around = WithOne(ProjectedImage.of(np.tile(middle, (classes, 1))))
+    second = FeatureMoments.of(around, math.sqrt(1.0 + ROOM * spread), classes, SHAPE_SHARES)
+    answer = curator.total("shape", second, budget["shape"])
+    gram, cross = second.unpack(answer.values)
+    sd = float(second.unpack(answer.sd)[0][0, 0])
+    again = FEWEST * float(second.unpack(answer.sd)[1][0, 0])
+    counts = np.maximum((counts + np.maximum(cross[0], again)) / 2.0, FEWEST * count_sd)
+    means = middle + cross[1:].T / counts[:, None]
+    shape = Shape(counts, means, np.zeros_like(gram[1:, 1:]), sd / counts.sum() * math.sqrt(2.0 * projection.dim))
+    return Shape(counts, means, gram[1:, 1:] / counts.sum() - shape.between, shape.edge)
+
+
+def find_directions(shape: Shape) -> Directions:
+    """The eigenvectors of the covariance of all rows that stand out of the noise."""
+    values, vectors = np.linalg.eigh(shape.within + shape.between)
+    kept = max(1, min(MOST_DIRECTIONS, int((values > EDGE * shape.edge).sum())))
+    main = vectors[:, ::-1][:, :kept]
+    inner, rotation = np.linalg.eigh(main.T @ shape.within @ main)
+    scale = np.sqrt(np.maximum(inner, STEEPEST**-2))
+    matrix = (rotation / scale).T @ main.T
+    outside = np.eye(len(main)) - main @ main.T
+    variances = np.maximum(np.diagonal(shape.within) - np.diagonal(main @ main.T @ shape.within @ main @ main.T), 0.0)
+    rest = outside @ np.diag(np.maximum(variances, SMALLEST_VARIANCE)) @ outside
+    return Directions(matrix, main @ (rotation * scale), rest + SMALLEST_VARIANCE * np.eye(len(main)))
+
+
+def look_within(curator: Asker, found: Found, mu_squared: float) -> FloatArray:
+    """The shape of each class's cells, all of them together: (classes, dim, dim), shrunk towards that of all classes.
+
+    Entries carry noise, and so do eigenvalues: those of a class's difference from all classes are pulled in as far as
+    noise of that size spreads the eigenvalues of anything (Bun, Bouchaud and Potters 2017, the additive case)."""
+    cells = found.cells
+    dim, classes = cells.image.dim, len(cells.centres)
+    counts = np.bincount(cells.classes, found.counts, classes)
+    radii = [radius(dim)] * classes
+    query = Moments(Latent.of(Within(cells), radii), moment_costs(counts, dim, radius(dim)).shares)
+    answer = curator.total("shapes", query, mu_squared)
+    _, sums, seconds = query.unpack(answer.values)
+    sd = query.unpack(answer.sd)[2][:, 0, 0] / counts
+    kept = unclipped(dim, radius(dim), dim)
+    means = sums / counts[:, None]
+    shapes = seconds / (counts * kept)[:, None, None] - np.einsum("ki,kj->kij", means, means)
+    pooled = np.einsum("k,kij->ij", counts / counts.sum(), shapes)
+    return np.stack([lift(pooled + calm(own - pooled, s)) for own, s in zip(shapes, sd, strict=True)])
+
+
+def calm(matrix: FloatArray, sd: float) -> FloatArray:
+    """A symmetric matrix with noise of standard deviation `sd` on the diagonal and sd / sqrt(2) off it, its eigenvalues
+    moved to where they were likeliest before: x - 2 s^2 H(x), with H the Hilbert transform of their density and
+    s^2 = dim sd^2 / 2."""
+    dim = len(matrix)
+    values, vectors = np.linalg.eigh(matrix)
+    variance = dim * sd**2 / 2.0
+    apart = values[:, None] - values[None, :]
+    width = math.sqrt(variance / dim) + 1e-12
+    hilbert = (apart / (apart**2 + width**2)).mean(axis=1)
+    moved = values - 2.0 * variance * hilbert
+    energy = sd**2 * dim * (dim + 1) / 2.0
+    weight = 1.0 - pull(energy, float((values**2).sum()))
+    return np.asarray((vectors * np.sort(moved) * weight) @ vectors.T)
+
+
+def lift(matrix: FloatArray) -> FloatArray:
+    """A symmetric matrix with its eigenvalues lifted to a floor."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
+    lifted = (vectors * np.maximum(values, SMALLEST_EIGENVALUE)) @ vectors.T
+    return np.asarray((lifted + lifted.T) / 2.0)
+
+
+def assemble(shape: Shape, directions: Directions, found: Found, shapes: FloatArray) -> GaussianMixture:
+    """Cells and shapes taken back to the projected coordinates, with what lies outside the main directions."""
+    classes = np.array(found.cells.classes)
+    means = shape.means[classes] + found.means @ directions.back.T
+    covariances = np.stack([directions.back @ s @ directions.back.T + directions.rest for s in shapes])
+    weights = shape.weights[classes] * found.counts / np.bincount(classes, found.counts)[classes]
+    return GaussianMixture(weights, means, (covariances + covariances.swapaxes(1, 2)) / 2.0, classes)
+
+
+def look_at_columns(
+    curator: Asker, projection: Projection, shape: Shape, mixture: GaussianMixture, mu_squared: float
+) -> Projected:
+    """The mean and variance of every column, by class, beside what the mixture makes of them."""
+    expected = np.clip(0.5 + mixture.class_means @ projection.back.T, 0.0, 1.0)
+    explained = column_variances(projection, mixture)
+    image = ColumnImage(np.rint(expected * 2.0**FIXED_BITS).astype(np.int64), factor=1)
+    far = math.sqrt(2.0 * float(explained.sum(axis=1).max()) + 1e-3)
+    query = Sums(Latent.of(image, [far] * len(expected)), (0.05, 0.95))
+    answer = curator.total("columns", query, mu_squared)
+    counts = np.maximum(query.unpack(answer.values)[0], shape.counts / 2.0)
+    sums = query.unpack(answer.values)[1] / counts[:, None]
+    sd = query.unpack(answer.sd)[1][:, 0] / counts
+    width = expected.shape[1]
+    offsets = np.stack([o * (1.0 - pull(width * s**2, float((o**2).sum()))) for o, s in zip(sums, sd, strict=True)])
+    offsets = offsets[:, :width]
+    seconds = sums[:, width:] - offsets**2
+    lost = seconds - explained
+    pooled = shape.weights @ lost
+    own = [p * (pooled - o) + o for o, p in zip(lost, _pulls(lost - pooled, sd, width), strict=True)]
+    return Projected.of(projection, expected + offsets, explained + np.maximum(np.stack(own), 0.0), mixture)
+
+
+def _pulls(apart: FloatArray, sd: FloatArray, width: int) -> list[float]:
+    return [pull(width * s**2, float((a**2).sum())) for a, s in zip(apart, sd, strict=True)]
+
+
+def _quantised(image: ProjectedImage) -> tuple[FloatArray, FloatArray]:
+    """The matrix and the class centres as they are applied."""
+    assert image.matrix is not None
+    return image.matrix * 2.0**-MAP_BITS, image.centres * 2.0**-LATENT_BITS
+
+
+def fit_labels(
+    curator: Asker, plan: Plan, shape: Shape, applied: tuple[FloatArray, FloatArray], mixture: GaussianMixture
+) -> QuadraticLabeller:
+    """A label model fitted to rows of the mixture, which is free, then moved by noisy gradients of private rows."""
+    matrix, centres = applied
+    centre = shape.weights @ centres
+    rng = np.random.default_rng(0)  # free choices: the same for every table
+    components = mixture.sample_components(DRAWN, rng)
+    labels = mixture.component_class[components]
+    latent = mixture.sample(components, rng)
+    plain = QuadraticLabeller(matrix, centre, np.zeros((len(centres), 0)), math.inf)
+    features = plain.features(latent)
+    reach = min(float(np.quantile(np.linalg.norm(features, axis=1), NORMED)), 15.0)
+    features *= np.minimum(1.0, reach / np.linalg.norm(features, axis=1, keepdims=True))
+    slopes = _regress(features, labels, len(centres), reach)
+    image = QuadraticImage(ProjectedImage.of(np.tile(centre, (len(centres), 1)), matrix))
+    velocity = np.zeros_like(slopes)
+    for i, each in enumerate(plan.label_rounds):
+        last = i == len(plan.label_rounds) - 1
+        query = ClippedGradient.of(image, slopes, reach, CAP)
+        answer = curator.total(each.name, query, curator.remaining if last else each.share * plan.mu**2)
+        velocity = MOMENTUM * velocity + query.unpack(answer.values) / shape.counts.sum()
+        slopes = slopes + RATE / reach**2 * velocity
+    return QuadraticLabeller(matrix, centre, slopes * SHARPER, reach)
+
+
+def _regress(features: FloatArray, labels: np.ndarray, classes: int, reach: float) -> FloatArray:
+    """Slopes that make the labels of drawn rows likelier, by descent with momentum."""
+    own = np.eye(classes)[labels]
+    slopes = np.zeros((classes, features.shape[1]))
+    velocity = np.zeros_like(slopes)
+    for _ in range(FREE_STEPS):
+        logits = features @ slopes.T
+        rises = np.exp(logits - logits.max(axis=1, keepdims=True))
+        residuals = own - rises / rises.sum(axis=1, keepdims=True)
+        velocity = MOMENTUM * velocity + residuals.T @ features / len(features)
+        slopes = slopes + FREE_RATE / reach**2 * velocity
+    return slopes
+
+
+def spread_starts(size: int, dim: int) -> FloatArray:
+    """Where to begin looking for the cells of a class that is about standard normal: the same for every table."""
+    if size == 1:
+        return np.zeros((1, dim))
+    rows = np.random.default_rng(0).standard_normal((max(2000, 20 * size), dim))
+    return np.asarray(KMeans(size, n_init=1, max_iter=20, random_state=0).fit(rows).cluster_centers_)

@@ -41,7 +41,9 @@ class Projected:
     name = "projected"
 
     @classmethod
-    def of(cls, projection: Projection, means: FloatArray, variances: FloatArray, mixture: GaussianMixture) -> Projected:
+    def of(
+        cls, projection: Projection, means: FloatArray, variances: FloatArray, mixture: GaussianMixture
+    ) -> Projected:
         inside = np.clip(means, SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
         most = inside * (1.0 - inside)
         return cls(
@@ -88,11 +90,8 @@ def column_variances(projection: Projection, mixture: GaussianMixture) -> FloatA
         mine = mixture.members(k)
         weights = mixture.weights[mine] / mixture.weights[mine].sum()
         apart = (mixture.means[mine] - weights @ mixture.means[mine]) @ back.T
-        within = sum(
-            w * np.einsum("ci,ij,cj->c", back, mixture.covariance(c), back)
-            for w, c in ([(1.0, mine[0])] if mixture.is_tied else zip(weights, mine, strict=True))
-        )
-        found.append(weights @ apart**2 + within)
+        covariance = np.einsum("m,mij->ij", weights, [mixture.covariance(c) for c in mine])
+        found.append(weights @ apart**2 + ((back @ covariance) * back).sum(axis=1))
     return np.stack(found)
 
 

@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from sfumato.bins import FloatArray, Layout
 from sfumato.encoding.projected import Projected, column_variances
@@ -31,7 +30,7 @@ from sfumato.private.projected import (
     Within,
     WithOne,
 )
-from sfumato.private.queries import FIXED_BITS, LATENT_BITS, MAP_BITS, Asker, Cells, Latent, Moments, Sums
+from sfumato.private.queries import FIXED_BITS, LATENT_BITS, MAP_BITS, Asker, Latent, Moments, Sums
 from sfumato.projections import Projection
 
 CENTRE_SHARES = (0.1, 0.6, 0.3)  # of the first look, between counts, sums and squared norms
@@ -93,7 +92,7 @@ def fit_groups(
     directions = find_directions(shape)
     image = ProjectedImage.of(shape.means @ directions.matrix.T, directions.matrix)
     applied = _quantised(image)
-    found = find_cells(curator, image, shape.counts, plan)
+    found = find_cells(curator, image, shape.counts, np.full(layout.classes, float(image.dim)), plan)
     shapes = look_within(curator, found, budget["shapes"])
     mixture = assemble(shape, directions, found, shapes)
     encoder = look_at_columns(curator, projection, shape, mixture, budget["columns"])
@@ -150,12 +149,12 @@ def look_within(curator: Asker, found: Found, mu_squared: float) -> FloatArray:
     cells = found.cells
     dim, classes = cells.image.dim, len(cells.centres)
     counts = np.bincount(cells.classes, found.counts, classes)
-    radii = [radius(dim)] * classes
+    radii = [radius(w) for w in found.within]
     query = Moments(Latent.of(Within(cells), radii), moment_costs(counts, dim, radius(dim)).shares)
     answer = curator.total("shapes", query, mu_squared)
     _, sums, seconds = query.unpack(answer.values)
     sd = query.unpack(answer.sd)[2][:, 0, 0] / counts
-    kept = unclipped(dim, radius(dim), dim)
+    kept = np.array([unclipped(dim, radius(w), w) for w in found.within])
     means = sums / counts[:, None]
     shapes = seconds / (counts * kept)[:, None, None] - np.einsum("ki,kj->kij", means, means)
     pooled = np.einsum("k,kij->ij", counts / counts.sum(), shapes)
@@ -191,7 +190,7 @@ def assemble(shape: Shape, directions: Directions, found: Found, shapes: FloatAr
     means = shape.means[classes] + found.means @ directions.back.T
     covariances = np.stack([directions.back @ s @ directions.back.T + directions.rest for s in shapes])
     weights = shape.weights[classes] * found.counts / np.bincount(classes, found.counts)[classes]
-    return GaussianMixture(weights, means, (covariances + covariances.swapaxes(1, 2)) / 2.0, classes)
+    return GaussianMixture(weights, means, (covariances + covariances.swapaxes(1, 2)) / 2.0, classes, found.scales)
 
 
 def look_at_columns(
@@ -265,11 +264,3 @@ def _regress(features: FloatArray, labels: np.ndarray, classes: int, reach: floa
         velocity = MOMENTUM * velocity + residuals.T @ features / len(features)
         slopes = slopes + FREE_RATE / reach**2 * velocity
     return slopes
-
-
-def spread_starts(size: int, dim: int) -> FloatArray:
-    """Where to begin looking for the cells of a class that is about standard normal: the same for every table."""
-    if size == 1:
-        return np.zeros((1, dim))
-    rows = np.random.default_rng(0).standard_normal((max(2000, 20 * size), dim))
-    return np.asarray(KMeans(size, n_init=1, max_iter=20, random_state=0).fit(rows).cluster_centers_)

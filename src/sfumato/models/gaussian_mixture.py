@@ -24,16 +24,20 @@ FAR = 37.0  # beyond this the normal tail underflows
 class GaussianMixture:
     """Component c has weight `weights[c]` and latent distribution N(means[c], covariances[c]), and belongs to class
     `component_class[c]`; where that is not given, each component is a class of its own. Where there are as many
-    covariances as classes, and more components, the components of a class share theirs."""
+    covariances as classes, and more components, the components of a class share theirs, each `scales[c]` times as
+    wide."""
 
     weights: FloatArray
     means: FloatArray
     covariances: FloatArray
     component_class: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    scales: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if len(self.component_class) == 0:
             object.__setattr__(self, "component_class", np.arange(len(self.weights)))
+        if len(self.scales) == 0:
+            object.__setattr__(self, "scales", np.ones(len(self.weights)))
 
     @property
     def components(self) -> int:
@@ -63,7 +67,7 @@ class GaussianMixture:
 
     def covariance(self, c: int) -> FloatArray:
         """The covariance of component c."""
-        return np.asarray(self.covariances[self._shape(c)])
+        return np.asarray(self.covariances[self._shape(c)] * self.scales[c] ** 2)
 
     @property
     def class_means(self) -> FloatArray:
@@ -93,7 +97,7 @@ class GaussianMixture:
         z = rng.standard_normal((len(components), self.dim))
         for c in range(self.components):
             mine = components == c
-            z[mine] = z[mine] @ self.factors[self._shape(c)].T + self.means[c]
+            z[mine] = self.scales[c] * (z[mine] @ self.factors[self._shape(c)].T) + self.means[c]
         return z
 
     def sample_inside(self, c: int, n: int, boxes: Boxes, rng: np.random.Generator) -> FloatArray:

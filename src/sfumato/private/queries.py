@@ -158,7 +158,7 @@ class ScoreImage:
     def of(cls, tables: Sequence[Sequence[FloatArray]]) -> ScoreImage:
         """Quantise tables of real numbers."""
         return cls(
-            tuple(tuple(np.append(_quantise(t, LATENT_BITS, LATENT_LIMIT), 0) for t in row) for row in tables),
+            tuple(tuple(np.append(quantise(t, LATENT_BITS, LATENT_LIMIT), 0) for t in row) for row in tables),
         )
 
     @property
@@ -238,7 +238,7 @@ class Cells:
     @classmethod
     def of(cls, image: Image, centres: Sequence[FloatArray]) -> Cells:
         """Quantise centres given as real numbers."""
-        return cls(image, tuple(_quantise(c, LATENT_BITS, LATENT_LIMIT) for c in centres))
+        return cls(image, tuple(quantise(c, LATENT_BITS, LATENT_LIMIT) for c in centres))
 
     @property
     def classes(self) -> tuple[int, ...]:
@@ -291,7 +291,7 @@ class Latent:
         return cls(
             image,
             tuple(max(1, math.floor(r * r * 4.0**LATENT_BITS)) for r in radii),
-            None if maps is None else tuple(_quantise(m, MAP_BITS, MAP_LIMIT) for m in maps),
+            None if maps is None else tuple(quantise(m, MAP_BITS, MAP_LIMIT) for m in maps),
             cells,
         )
 
@@ -314,7 +314,7 @@ class Latent:
         if self.maps is not None:
             mapped = np.trunc((self.maps[k].astype(np.float64) @ z) / 2.0**MAP_BITS)
             z = np.clip(mapped, -LATENT_LIMIT, LATENT_LIMIT)
-        return _clip(z, self.radii[k])
+        return clip_rows(z, self.radii[k])
 
 
 @dataclass(frozen=True)
@@ -452,13 +452,13 @@ class Sums:
         return blocks[:, 0], blocks[:, 1:] * 2.0**-LATENT_BITS
 
 
-def _quantise(values: FloatArray, bits: int, limit: int) -> IntArray:
+def quantise(values: FloatArray, bits: int, limit: int) -> IntArray:
     if np.isnan(values).any():
         raise ValueError("latent tables and maps must be numbers")
     return np.clip(np.rint(values * 2.0**bits), -limit, limit).astype(np.int64)
 
 
-def _clip(z: FloatArray, radius: int) -> FloatArray:
+def clip_rows(z: FloatArray, radius: int) -> FloatArray:
     """Scale the columns of z whose squared norm exceeds `radius` down to it, truncating towards zero."""
     norms = np.einsum("ij,ij->j", z, z)  # whole numbers below 2^53: exact
     far = norms > radius

@@ -99,7 +99,7 @@ class Condition:
 
 def keep_class(draw: Callable[[int], Drawn], n: int, label: int) -> Drawn:
     """Rows of one class, by rejection."""
-    kept, drawn, parts = 0, 0, []
+    kept, drawn, parts = 0, 0, list[Drawn]()
     while kept < n or not parts:
         if drawn >= max(n, 1) * DRAWS_PER_ROW:
             raise ArgumentError(f"given: only {kept} of {drawn} rows drawn had the label, and {n} were wanted")

@@ -7,7 +7,6 @@ docs/proofs/adapt.md has the proof, and how the constants came about.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +28,8 @@ DRAWN = 20_000  # rows of the mixture that the regression is fitted to, and the 
 WITHIN = 0.95  # of these rows are not clipped
 PRIOR = 1.0  # rows' worth of a pull to zero, so that the regression on drawn rows has a solution
 STEPS = 12  # of Newton's method, which is free here
+FARTHEST = 1.0  # that a step may move logits, in the root mean square
+FLATTEST = 0.1  # of what was expected: a curvature below is not believed
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,18 @@ def fit_labels(curator: Asker, plan: Plan, marginals: Marginals, scores: Scores,
     tables = log_odds(marginals)
     drawn = Drawn.of(tables, scores.codes(mixture.sample(components, rng), labels))
     weights = drawn.regress(labels)
+    curvature, moved, before = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
     for i, each in enumerate(plan.label_rounds):
         last = i == len(plan.label_rounds) - 1
-        mu_squared = curator.remaining if last else each.share * plan.mu**2
         query = Gradient.of(LabelModel.of(weights[:, 0], _evidence(weights, tables)), tables, drawn.radius)
-        answer = curator.total(each.name, query, mu_squared)
-        hessian = drawn.hessian(weights) * marginals.counts.sum() / DRAWN
-        weights = weights + step(hessian, query.unpack(answer.values), float(query.unpack(answer.sd)[0, 0]))
+        answer = curator.total(each.name, query, curator.remaining if last else each.share * plan.mu**2)
+        gradient, sd = query.unpack(answer.values).ravel(), float(query.unpack(answer.sd)[0, 0])
+        if i == 0:
+            curvature = damp(drawn.hessian(weights) * marginals.counts.sum() / DRAWN)
+        else:
+            curvature = learn(curvature, moved, before - gradient, sd)
+        moved = drawn.limit(step(curvature, gradient, sd).reshape(weights.shape)).ravel()
+        weights, before = weights + moved.reshape(weights.shape), gradient
     evidence = _evidence(weights, tables)
     columns = tuple(np.stack(rows) for rows in zip(*evidence, strict=True))
     return Labeller(ALPHA, weights[:, 0], columns)
@@ -129,6 +135,11 @@ class Drawn:
         clipped = self.features * np.sqrt(np.minimum(1.0, self.radius / norms))
         return self._curvature(clipped, self.probabilities(weights))
 
+    def limit(self, moved: FloatArray) -> FloatArray:
+        """A step that moves the logits of these rows by no more than FARTHEST in the root mean square."""
+        far = float(np.sqrt((np.einsum("mnp,mp->mn", self.features, moved) ** 2).mean()))
+        return moved * min(1.0, FARTHEST / max(far, FARTHEST))
+
     def _curvature(self, features: FloatArray, p: FloatArray) -> FloatArray:
         """Sum over rows of (diag(p) - p p^T) times the features' products, (margins * width) squared."""
         margins, _, width = features.shape
@@ -141,17 +152,32 @@ class Drawn:
         return found.reshape(margins * width, -1)
 
 
-def step(hessian: FloatArray, gradient: FloatArray, sd: float) -> FloatArray:
-    """A damped Newton step, as long as the gradient is signal.
+def damp(hessian: FloatArray) -> FloatArray:
+    """The mean of the diagonal added to it: collinear columns leave directions that the mixture's rows, whose Hessian
+    this is, know nothing about."""
+    return np.asarray(hessian + np.trace(hessian) / len(hessian) * np.eye(len(hessian)))
 
-    The mean of the diagonal is added to it: collinear columns leave directions that the Hessian, which is that of the
-    mixture's rows, knows nothing about. The length is that of empirical Bayes: the share of the squared gradient that
-    noise does not explain.
+
+def step(curvature: FloatArray, gradient: FloatArray, sd: float) -> FloatArray:
+    """Newton's step, as long as the gradient is signal: the share of its square that noise does not explain."""
+    signal = max(0.0, 1.0 - gradient.size * sd**2 / float(gradient @ gradient))
+    return np.asarray(signal * np.linalg.solve(curvature, gradient))
+
+
+def learn(curvature: FloatArray, moved: FloatArray, fell: FloatArray, sd: float) -> FloatArray:
+    """The curvature after a step `moved` along which the gradient fell by `fell`, twice noisy: the update of Broyden,
+    Fletcher, Goldfarb and Shanno, as far as the fall differs from what was expected by more than noise.
+
+    Without it steps overshoot, and grow, where the private rows are more collinear than the mixture's.
     """
-    size = gradient.size
-    damped = hessian + np.trace(hessian) / size * np.eye(size)
-    signal = max(0.0, 1.0 - size * sd**2 / float((gradient**2).sum()))
-    return np.asarray(signal * np.linalg.solve(damped, gradient.ravel()).reshape(gradient.shape))
+    expected = curvature @ moved
+    surprise = fell - expected
+    noise = 2.0 * len(fell) * sd**2
+    fell = expected + max(0.0, 1.0 - noise / max(float(surprise @ surprise), noise)) * surprise
+    along, straight = float(fell @ moved), float(expected @ moved)
+    if straight <= 0.0 or along < FLATTEST * straight:
+        return curvature
+    return np.asarray(curvature - np.outer(expected, expected) / straight + np.outer(fell, fell) / along)
 
 
 def _evidence(weights: FloatArray, tables: Sequence[Sequence[FloatArray]]) -> list[list[FloatArray]]:

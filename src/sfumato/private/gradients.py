@@ -74,14 +74,14 @@ class LabelModel:
         logits = np.stack([np.zeros(len(batch)), *sums] if self.margins == 1 else sums).astype(np.int64)
         below = np.minimum(logits.max(axis=0) - logits, EXP_STEPS)
         risen = exponentials()[below]
-        return (risen << PROBABILITY_BITS) // risen.sum(axis=0)
+        return np.asarray((risen << PROBABILITY_BITS) // risen.sum(axis=0), dtype=np.int64)
 
     def residuals(self, batch: Batch) -> FloatArray:
         """(margins, rows): one-hot label minus probability, as whole numbers held in float64."""
         probabilities = self.probabilities(batch)
         own = batch.labels == np.arange(len(probabilities))[:, None]
         residuals = (own.astype(np.int64) << PROBABILITY_BITS) - probabilities
-        return (residuals[1:] if self.margins == 1 else residuals).astype(np.float64)
+        return np.asarray(residuals[1:] if self.margins == 1 else residuals, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,13 @@ class Gradient:
     phi_m(x) is a 1 and the bins' features in tables that do not depend on the row's label, clipped to norm r: `radius`
     is r^2 in the latent grid's units. `total` is in units of 2^-(LATENT_BITS + PROBABILITY_BITS).
 
-    Sensitivity. Let e = onehot(y) - p. As p is non-negative and adds up to at most one, e_y = 1 - p_y, and the squares of
-    the others add up to at most (1 - p_y)^2: |e|^2 <= 2. More than two classes, weight 1 / r: a row's contribution
+    Sensitivity. Let e = onehot(y) - p. As p is non-negative and adds up to at most one, e_y = 1 - p_y, and the squares
+    of the others add up to at most (1 - p_y)^2: |e|^2 <= 2. More than two classes, weight 1 / r: a row's contribution
     (phi_m e_m)_m has norm at most max_m |phi_m| |e| / r <= sqrt(2), which bounds add-remove. A changed label leaves phi
     and p and moves two blocks, each by phi_m: sqrt(2). (To or from a label that counts nowhere: add-remove.) A
     replacement is a removal and an addition: 2 sqrt(2). Two classes, weight sqrt(2) / r, because the first class's
-    block is minus the second's and not asked: |phi e_1| sqrt(2) / r <= sqrt(2), phi sqrt(2) / r and twice that.
+    block is minus the second's and not asked: |phi e_1| <= r makes sqrt(2), so does a changed label, which moves the
+    total by phi, and a replacement makes twice that.
     """
 
     model: LabelModel

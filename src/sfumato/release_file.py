@@ -28,7 +28,7 @@ from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.errors import ReleaseError, SchemaError
 from sfumato.files import replacing
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.labeller import Labeller
+from sfumato.models.labeller import MOST_EVIDENCE, Labeller
 from sfumato.private.accounting import Adjacency, Spend, delta_of
 from sfumato.release import Guarantee, Release
 from sfumato.schema import DEFAULT_BINS, ROW, Category, Column, Date, Schema
@@ -47,7 +47,6 @@ MOST_JSON_LISTS = 1 << 20  # brackets and braces: memory for each is many times 
 HEADER_BYTES = 1 << 20
 MOST_INFLATION = 1000  # deflate packs no tighter, so a file has no room for more bins than this allows
 LARGEST_ENTRY = 1e6  # far above any latent mean or covariance, far below what overflows
-LARGEST_EVIDENCE = 1e3  # in a logit, far above what a fit finds
 SMALLEST_EIGENVALUE = 1e-9
 SMALLEST_VARIANCE = 1e-18  # in latent units, or of a column's range
 ROUNDING = 1 + 1e-9
@@ -291,7 +290,7 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     if document.alpha is not None:
         evidence = tuple(arrays[f"evidence.{c}"] for c in range(len(layout.sizes)))
         for table in (arrays["intercepts"], *evidence):
-            insist((np.abs(table) <= LARGEST_EVIDENCE).all(), "the evidence for a label is too large")
+            insist((np.abs(table) <= MOST_EVIDENCE).all(), "the evidence for a label is too large")
         labeller = Labeller(document.alpha, arrays["intercepts"], evidence)
     given = document.guarantee
     for value in (given.epsilon, given.delta, given.mu):

@@ -19,7 +19,7 @@ from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.mixture import ask_histograms, fit_joint
 from sfumato.mechanisms.plan import Plan
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.labeller import Labeller
+from sfumato.models.labeller import MOST_EVIDENCE, Labeller
 from sfumato.private.gradients import Gradient, LabelModel
 from sfumato.private.queries import Answer, Asker, Query
 
@@ -27,7 +27,7 @@ ALPHA = 0.25  # of the labels are the mixture's own
 DRAWN = 20_000  # rows of the mixture that the regression is fitted to, and the Hessian taken of
 WITHIN = 0.95  # of these rows are not clipped
 PRIOR = 1.0  # rows' worth of a pull to zero, so that the regression on drawn rows has a solution
-STEPS = 12  # of Newton's method, which is free here
+STEPS = 20  # of Newton's method, which is free here
 FARTHEST = 1.0  # that a step may move logits, in the root mean square
 FLATTEST = 0.1  # of what was expected: a curvature below is not believed
 
@@ -76,9 +76,8 @@ def fit_labels(curator: Asker, plan: Plan, marginals: Marginals, scores: Scores,
             curvature = learn(curvature, moved, before - gradient, sd)
         moved = drawn.limit(step(curvature, gradient, sd).reshape(weights.shape)).ravel()
         weights, before = weights + moved.reshape(weights.shape), gradient
-    evidence = _evidence(weights, tables)
-    columns = tuple(np.stack(rows) for rows in zip(*evidence, strict=True))
-    return Labeller(ALPHA, weights[:, 0], columns)
+    columns = zip(*_evidence(weights, tables), strict=True)
+    return Labeller(ALPHA, _inside(weights[:, 0]), tuple(_inside(np.stack(rows)) for rows in columns))
 
 
 def log_odds(marginals: Marginals) -> list[list[FloatArray]]:
@@ -126,7 +125,7 @@ class Drawn:
             residuals = ((labels[:, None] == np.arange(p.shape[1])) - p)[:, -margins:]
             gradient = np.einsum("mnp,nm->mp", self.features, residuals) - PRIOR * weights
             curved = self._curvature(self.features, p) + PRIOR * np.eye(weights.size)
-            weights = weights + np.linalg.solve(curved, gradient.ravel()).reshape(weights.shape)
+            weights = weights + self.limit(np.linalg.solve(curved, gradient.ravel()).reshape(weights.shape))
         return weights
 
     def hessian(self, weights: FloatArray) -> FloatArray:
@@ -155,12 +154,13 @@ class Drawn:
 def damp(hessian: FloatArray) -> FloatArray:
     """The mean of the diagonal added to it: collinear columns leave directions that the mixture's rows, whose Hessian
     this is, know nothing about."""
-    return np.asarray(hessian + np.trace(hessian) / len(hessian) * np.eye(len(hessian)))
+    return np.asarray(hessian + (np.trace(hessian) / len(hessian) + PRIOR) * np.eye(len(hessian)))
 
 
 def step(curvature: FloatArray, gradient: FloatArray, sd: float) -> FloatArray:
     """Newton's step, as long as the gradient is signal: the share of its square that noise does not explain."""
-    signal = max(0.0, 1.0 - gradient.size * sd**2 / float(gradient @ gradient))
+    noise = gradient.size * sd**2
+    signal = 1.0 - noise / max(float(gradient @ gradient), noise)
     return np.asarray(signal * np.linalg.solve(curvature, gradient))
 
 
@@ -173,11 +173,16 @@ def learn(curvature: FloatArray, moved: FloatArray, fell: FloatArray, sd: float)
     expected = curvature @ moved
     surprise = fell - expected
     noise = 2.0 * len(fell) * sd**2
-    fell = expected + max(0.0, 1.0 - noise / max(float(surprise @ surprise), noise)) * surprise
+    fell = expected + (1.0 - noise / max(float(surprise @ surprise), noise)) * surprise
     along, straight = float(fell @ moved), float(expected @ moved)
     if straight <= 0.0 or along < FLATTEST * straight:
         return curvature
     return np.asarray(curvature - np.outer(expected, expected) / straight + np.outer(fell, fell) / along)
+
+
+def _inside(logits: FloatArray) -> FloatArray:
+    """Cut off where the query cuts off, so that what is released is what was corrected."""
+    return np.clip(logits, -MOST_EVIDENCE, MOST_EVIDENCE)
 
 
 def _evidence(weights: FloatArray, tables: Sequence[Sequence[FloatArray]]) -> list[list[FloatArray]]:

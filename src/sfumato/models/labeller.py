@@ -13,6 +13,8 @@ from scipy.special import log_softmax, logsumexp
 
 from sfumato.bins import FloatArray, IntArray
 
+MOST_EVIDENCE = 16.0  # of one cell, in a logit
+
 
 @dataclass(frozen=True)
 class Labeller:

@@ -560,9 +560,7 @@ def _print_release(made: Release) -> None:
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
         if made.labeller is not None:
-            print(
-                f"  (adapted: {1.0 - made.labeller.alpha:.0%} of labels from a logistic model, the rest the mixture's)"
-            )
+            print(f"  ({1.0 - made.labeller.alpha:.0%} of the labels are drawn from a logistic model)")
         for name, weight in zip(made.layout.class_names(), made.class_weights, strict=True):
             print(f"  {one_line(str(name)):<16} {weight:6.1%}")
     print("\nColumns:")

@@ -26,10 +26,12 @@ SETTINGS = {  # epsilon and trials, where they are not the usual ones
     "mixture": (MU_ONE, 20_000),
     "mixture-affine": (MU_ONE, 2_000),
     "mixture-components": (MU_ONE, 200),
+    "mixture-adapt": (MU_ONE, 200),
     "gaussian-query": (MU_ONE, 20_000),
     "histogram-query": (MU_ONE, 20_000),
     "moment-query": (MU_ONE, 20_000),
     "cell-query": (MU_ONE, 20_000),
+    "gradient-query": (MU_ONE, 20_000),
     "membership": (1.0, 400),
 }
 USUAL = (1.0, 20_000)

@@ -162,6 +162,16 @@ def test_each_round_is_announced_before_it_is_asked(folder: Path, call: Call, mo
     assert not Path("new.sfumato").exists()
 
 
+def test_fit_with_adapted_labels(folder: Path, call: Call) -> None:
+    found = document(call(*FIT, "--json", "--adapt"))
+    assert [spend["name"] for spend in found["guarantee"]["spends"]][-4:] == [f"labels {i}" for i in range(1, 5)]
+    assert 0 <= found["alpha"] < 1
+    assert sum(found["classes"].values()) == pytest.approx(1.0)
+    assert "of the labels are drawn from a logistic model" in call("inspect", "new.sfumato").out
+    assert document(call(*FIT, "--json", "--no-adapt"))["alpha"] is None
+    assert "logistic" not in call("inspect", "new.sfumato").out
+
+
 def test_fit_as_json(folder: Path, call: Call) -> None:
     result = call(*FIT, "--json", "--rows", 400, "--adjacency", "label")
     found = document(result)

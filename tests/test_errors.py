@@ -399,6 +399,13 @@ ARGUMENTS = [
         lambda: fit(schema="bare.yaml", adjacency="label"),
         {"bare.yaml": BARE},
     ),
+    Case(
+        "labels to adapt without a label",
+        fit_line(schema="bare.yaml", more="--adapt"),
+        ArgumentError,
+        lambda: fit(schema="bare.yaml", adapt=True),
+        {"bare.yaml": BARE},
+    ),
     argument("an unknown mechanism", "mechanism", "magic", "magic"),
     argument("an unknown encoding", "encoding", "magic", "magic"),
     argument("affine with a category column", "encoding", "affine", "affine"),

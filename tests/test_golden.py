@@ -53,6 +53,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "v1-scores": {"encoding": "scores", "components": 1},
     "v1-affine": {"encoding": "affine", "components": 1},
     "v2-components": {"encoding": "scores", "components": 3},
+    "v3-adapt": {"encoding": "scores", "components": 1, "adapt": True},
 }
 # Rows with missing cells, and with one that has no place in the schema.
 FIXED: dict[str, list[dict[str, Any]]] = {

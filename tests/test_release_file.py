@@ -238,6 +238,8 @@ DOCUMENTS: dict[str, Callable[[Document], Any]] = {
     "no version": lambda d: d.pop("version"),
     "version 2 without components": lambda d: d.update(version=2),
     "components in version 1": lambda d: d.update(components=[1, 1]),
+    "version 3 without alpha": lambda d: d.update(version=3),
+    "alpha in version 1": lambda d: d.update(alpha=0.25),
     "version as text": lambda d: d.update(version="1"),
     "extra key": lambda d: d.update(rows=500),
     "extra key with a line break": lambda d: d.update({"a\nb": 1}),
@@ -419,6 +421,89 @@ def test_arrays_of_several_that_do_not_fit(
     change: Callable[[dict[str, Any]], Any], several: bytes, tmp_path: Path
 ) -> None:
     refused(with_arrays(several, change), tmp_path)
+
+
+# --- labels of their own
+
+
+@pytest.fixture(scope="module")
+def adapted(good: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("adapted") / "good.sfumato"
+    path.write_bytes(good)
+    rows = sf.load(path).sample(500, seed=0)
+    sf.fit(rows, SCHEMA, epsilon=1, delta=1e-6, components=1, adapt=True, adjacency="label").save(path)
+    return path.read_bytes()
+
+
+def test_the_file_of_adapted_labels_is_good(adapted: bytes, tmp_path: Path) -> None:
+    document, arrays = unpack(adapted)
+    assert (document["version"], "components" in document) == (3, False)
+    assert 0 <= document["alpha"] < 1
+    shapes = {name: array.shape for name, array in arrays.items() if name.startswith(("intercepts", "evidence"))}
+    assert shapes == {"intercepts": (1,), "evidence.0": (1, 10), "evidence.1": (1, 4)}
+    (tmp_path / "r.sfumato").write_bytes(with_document(adapted, lambda d: d.update(alpha=0.5)))
+    assert sf.load(tmp_path / "r.sfumato").labeller.alpha == 0.5  # type: ignore[union-attr]
+
+
+ALPHAS: dict[str, Any] = {
+    "none": None,
+    "one": 1.0,
+    "below zero": -0.1,
+    "as text": "0.5",
+    "a truth": False,
+    "not a number": float("nan"),
+    "endless": float("inf"),
+    "a list": [0.5],
+}
+
+
+@pytest.mark.parametrize("alpha", ALPHAS.values(), ids=ALPHAS.keys())
+def test_alphas_that_do_not_fit(alpha: Any, adapted: bytes, tmp_path: Path) -> None:
+    refused(with_document(adapted, lambda d: d.update(alpha=alpha)), tmp_path)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_adapted_labels_in_a_file_of_an_older_version(version: int, adapted: bytes, tmp_path: Path) -> None:
+    assert "format version" in refused(with_document(adapted, lambda d: d.update(version=version)), tmp_path)
+
+
+def test_adapted_labels_without_a_label(adapted: bytes, tmp_path: Path) -> None:
+    def drop(document: Document) -> None:
+        del document["schema"]["label"], document["schema"]["columns"]["y"]
+        document["guarantee"]["adjacency"] = "add-remove"
+
+    assert "labels of their own do not fit" in refused(with_document(adapted, drop), tmp_path)
+
+
+def test_adapted_labels_of_another_encoding(adapted: bytes, tmp_path: Path) -> None:
+    def other(document: Document) -> None:
+        document["encoding"] = "affine"
+        del document["schema"]["columns"]["c"]
+
+    assert "labels of their own do not fit" in refused(with_document(adapted, other), tmp_path)
+
+
+ADAPTED_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "no intercepts": lambda a: a.pop("intercepts"),
+    "an intercept too many": _set("intercepts", lambda b: np.repeat(b, 2)),
+    "an intercept endless": _poke("intercepts", np.inf, 0),
+    "an intercept too large": _poke("intercepts", 17.0, 0),
+    "a column without evidence": lambda a: a.pop("evidence.1"),
+    "evidence for a column that is not there": lambda a: a.update({"evidence.2": a["evidence.1"]}),
+    "evidence for a bin too few": _set("evidence.0", lambda e: e[:, :-1]),
+    "evidence for both classes": _set("evidence.0", lambda e: np.repeat(e, 2, axis=0)),
+    "evidence that is no number": _poke("evidence.0", np.nan, 3),
+    "evidence too large": _poke("evidence.1", -16.5, 0),
+    "evidence in other numbers": _set("evidence.0", lambda e: e.astype(np.float32)),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("change", ADAPTED_FAULTS.values(), ids=ADAPTED_FAULTS.keys())
+def test_arrays_of_adapted_labels_that_do_not_fit(
+    change: Callable[[dict[str, Any]], Any], adapted: bytes, tmp_path: Path
+) -> None:
+    refused(with_arrays(adapted, change), tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F8_E5M2", "I64", "U64", "BOOL", "F4", "nonsense"])

@@ -376,6 +376,7 @@ WAYS = [
     for schema, encoding in ((SCORES, "scores"), (AFFINE, "affine"))
     for adjacency in ("add-remove", "replace-one", "label")
 ]
+ADAPTED = [(SCORES, "--adjacency", adjacency, "--adapt") for adjacency in ("add-remove", "replace-one", "label")]
 
 
 SEEN: dict[tuple[Any, ...], Trace] = {}
@@ -409,7 +410,7 @@ def test_rows_reach_nothing_but_the_noise(
 
 
 @pytest.mark.usefixtures("sealed")
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[2]}, {way[4]}")
+@pytest.mark.parametrize("way", [*WAYS, *ADAPTED], ids=lambda way: ", ".join(way[2:5]))
 @pytest.mark.parametrize("unit", ["", UNIT], ids=["rows", "units"])
 def test_every_way_to_fit_is_sealed(watcher: Watcher, way: tuple[str, ...], unit: str) -> None:
     schema, *options = way

@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.bins import Layout
 from sfumato.encoding.affine import check_affine
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms.adapt import fit_adapted
 from sfumato.mechanisms.mixture import fit_mixture
 from sfumato.mechanisms.plan import Plan, make_plan
 from sfumato.private.account import Ask
@@ -39,11 +40,13 @@ def plan(
     encoding: str = "scores",
     rows: int | None = None,
     components: int | str | None = None,
+    adapt: bool | str = False,
 ) -> Plan:
     """What a fit would ask and how much it would lose, without touching any data.
 
     `rows` is a public guess at the number of rows; it moves budget between rounds, never the guarantee. `components` is
     the number of Gaussians a class, or "auto" for as many as pay: the rule under `scores`, one being that of `affine`.
+    `adapt` sets a part of the budget aside for the labels, as `fit` says.
     """
     checked = _schema(schema)
     layout = Layout.of(checked)
@@ -62,6 +65,7 @@ def plan(
         unit_rows=1 if checked.unit is None else checked.unit.rows,
         encoding=encoding,
         components=components,
+        adapt=adapt,
     )
 
 
@@ -76,6 +80,7 @@ def fit(
     encoding: str = "scores",
     rows: int | None = None,
     components: int | str | None = None,
+    adapt: bool | str = False,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
     insecure_seed: int | None = None,
@@ -91,6 +96,10 @@ def fit(
 
     `components` is the number of Gaussians a class (clusters, where there is no label), or "auto" for as many as noisy
     answers say will pay; without a word that is the rule under `scores`, and one under `affine`.
+
+    `adapt` spends a fifth of the budget on how the label follows the columns, for those who will train classifiers on
+    synthetic rows: labels are then drawn from a logistic model that was corrected by the private labels, and in part
+    from the mixture. It needs a label and the encoding `scores`; "auto" adapts where there are both.
 
     `ledger` (a `Ledger`, or its path or URL) counts the release against the cap of `dataset`, the name under which the
     table was opened there. A release that would exceed the cap is refused before a row is read.
@@ -108,6 +117,7 @@ def fit(
         encoding=encoding,
         rows=rows,
         components=components,
+        adapt=adapt,
         insecure_seed=insecure_seed,
         workers=workers,
     )
@@ -126,6 +136,7 @@ def prepare(
     encoding: str = "scores",
     rows: int | None = None,
     components: int | str | None = None,
+    adapt: bool | str = False,
     insecure_seed: int | None = None,
     workers: int | None = None,
 ) -> Job:
@@ -141,6 +152,7 @@ def prepare(
         encoding=encoding,
         rows=rows,
         components=components,
+        adapt=adapt,
     )
     layout = Layout.of(checked)
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
@@ -184,6 +196,9 @@ class Job:
 
     def release(self, curator: Asker, entry: str | None = None) -> Release:
         """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
+        if self.plan.label_rounds:
+            scores, mixture, labeller = fit_adapted(curator, self.layout, self.plan)
+            return Release(self.schema, self._guarantee(entry), self.mechanism, scores, mixture, labeller)
         encoder, mixture = fit_mixture(curator, self.layout, self.plan)
         return Release(self.schema, self._guarantee(entry), self.mechanism, encoder, mixture)
 

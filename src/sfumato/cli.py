@@ -63,6 +63,10 @@ Components = Annotated[
     str | None,
     typer.Option(help="Gaussians a class: a number, or auto for as many as noisy answers say will pay (the default)."),
 ]
+Adapt = Annotated[
+    bool,
+    typer.Option("--adapt/--no-adapt", help="Spend a fifth of the budget on how the label follows the columns."),
+]
 Delta = Annotated[float, typer.Option(help="Chance that the epsilon bound fails; far below 1 / number of rows.")]
 
 
@@ -108,6 +112,7 @@ def plan(
     rows: Rows = None,
     adjacency: Adjacency = "add-remove",
     components: Components = None,
+    adapt: Adapt = False,
     encoding: Encode = "scores",
     plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
     as_json: Json = False,
@@ -115,7 +120,7 @@ def plan(
     """Show what a fit would ask and how much it would lose. Touches no data."""
     from sfumato.api import plan as make
 
-    asked = _asked(adjacency, encoding, rows, components)
+    asked = _asked(adjacency, encoding, rows, components, adapt)
     plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
     if plot is not None:
         from sfumato.mechanisms.picture import draw_plans, sweep
@@ -141,6 +146,7 @@ def fit(
     adjacency: Adjacency = "add-remove",
     rows: Rows = None,
     components: Components = None,
+    adapt: Adapt = False,
     ledger: Annotated[
         str | None, typer.Option(help="Count the release in this ledger: a file, or a PostgreSQL URL.")
     ] = None,
@@ -163,7 +169,7 @@ def fit(
     from sfumato.tables import open_table
 
     known = Schema.load(schema)
-    asked = _asked(adjacency, encoding, rows, components)
+    asked = _asked(adjacency, encoding, rows, components, adapt)
     total = make(known, epsilon=epsilon, delta=delta, **asked).mu
 
     def announce(spend: Spend) -> None:
@@ -445,10 +451,10 @@ def _check_ledger_options(
         raise ArgumentError("--open needs the cap of the data set: --epsilon E --delta D")
 
 
-def _asked(adjacency: str, encoding: str, rows: int | None, components: str | None) -> dict[str, Any]:
+def _asked(adjacency: str, encoding: str, rows: int | None, components: str | None, adapt: bool) -> dict[str, Any]:
     """What `plan` and `fit` are asked alike."""
     number = int(components) if components is not None and components.isdecimal() else components
-    return {"adjacency": adjacency, "encoding": encoding, "rows": rows, "components": number}
+    return {"adjacency": adjacency, "encoding": encoding, "rows": rows, "components": number, "adapt": adapt}
 
 
 def _epsilons(text: str) -> list[float]:
@@ -531,7 +537,8 @@ def _release_data(made: Release) -> dict[str, Any]:
         "encoding": made.encoding,
         "guarantee": guarantee_data(made.guarantee),
         "schema": made.schema.dump(),
-        "classes": dict(zip(map(str, made.layout.class_names()), made.mixture.class_weights.tolist(), strict=False)),
+        "classes": dict(zip(map(str, made.layout.class_names()), made.class_weights.tolist(), strict=False)),
+        "alpha": None if made.labeller is None else made.labeller.alpha,
     }
 
 
@@ -552,7 +559,9 @@ def _print_release(made: Release) -> None:
         print(f"  {one_line(spend.name):<16} mu {spend.mu:.4f}")
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
-        for name, weight in zip(made.layout.class_names(), made.mixture.class_weights, strict=True):
+        if made.labeller is not None:
+            print(f"  ({1.0 - made.labeller.alpha:.0%} of the labels are drawn from a logistic model)")
+        for name, weight in zip(made.layout.class_names(), made.class_weights, strict=True):
             print(f"  {one_line(str(name)):<16} {weight:6.1%}")
     print("\nColumns:")
     for name, column in made.schema.columns.items():

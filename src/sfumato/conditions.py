@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -32,14 +32,24 @@ Where: TypeAlias = str | Callable[[pd.DataFrame], Any]
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """Latent rows, the class whose latent space each is in, and its label, which is the same unless adapted."""
+
+    latent: FloatArray
+    own: IntArray
+    labels: IntArray
+
+
+@dataclass(frozen=True)
 class Condition:
     """Columns held at given values: where they put a row in each class's latent space, and how likely each component
-    is."""
+    is; and the class that is still to be kept, where labels are adapted, so that components do not settle it."""
 
     layout: Layout
     values: Mapping[str, float]  # the ordered columns that come out exactly as given
     boxes: tuple[Boxes, ...]
     weights: FloatArray
+    label: int | None = None
 
     @classmethod
     def of(cls, release: Release, given: Mapping[str, Any]) -> Condition:
@@ -60,11 +70,16 @@ class Condition:
                 for c, b in enumerate(boxes[k] for k in mixture.component_class)
             ]
         )
-        if layout.label in cells:
-            own = mixture.component_class == cells[layout.label].codes[0]
-            log_weights = np.where(own, log_weights, -np.inf)
+        label = int(cells[layout.label].codes[0]) if layout.label in cells else None
+        if label is not None and release.labeller is None:
+            log_weights = np.where(mixture.component_class == label, log_weights, -np.inf)
+            label = None
         exact = {name: float(cell.values[0]) for name, cell in cells.items() if cell.values is not None}
-        return cls(layout, exact, boxes, np.exp(log_weights - logsumexp(log_weights)))
+        return cls(layout, exact, boxes, np.exp(log_weights - logsumexp(log_weights)), label)
+
+    def without_label(self) -> Condition:
+        """The same for the other columns alone."""
+        return replace(self, label=None)
 
     def sample(self, mixture: GaussianMixture, n: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Components and latent rows under the condition."""
@@ -80,6 +95,21 @@ class Condition:
         """The given numbers and dates as columns."""
         known = {name: value for name, value in self.values.items() if np.isfinite(value)}
         return {name: _bins(name, self.layout).of_values(np.full(n, value)) for name, value in known.items()}
+
+
+def keep_class(draw: Callable[[int], Drawn], n: int, label: int) -> Drawn:
+    """Rows of one class, by rejection."""
+    kept, drawn, parts = 0, 0, list[Drawn]()
+    while kept < n or not parts:
+        if drawn >= max(n, 1) * DRAWS_PER_ROW:
+            raise ArgumentError(f"given: only {kept} of {drawn} rows drawn had the label, and {n} were wanted")
+        rate = max(kept, 1) / max(drawn, 1)
+        size = int(np.clip((n - kept) / rate * 1.2, SMALLEST_DRAW, LARGEST_DRAW))
+        part = draw(size)
+        mine = np.flatnonzero(part.labels == label)[: n - kept]
+        parts.append(Drawn(part.latent[mine], part.own[mine], part.labels[mine]))
+        drawn, kept = drawn + size, kept + len(mine)
+    return Drawn(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("latent", "own", "labels")))
 
 
 def keep_where(draw: Callable[[int], pd.DataFrame], n: int, where: Where) -> Iterator[pd.DataFrame]:

@@ -18,17 +18,19 @@ from scipy.special import logsumexp
 
 from sfumato.bins import CategoryBins, FloatArray, IntArray, Layout
 from sfumato.coding import Cells, code_cells, code_label, read_batches
-from sfumato.conditions import Condition, Where, keep_where
+from sfumato.conditions import Condition, Drawn, Where, keep_class, keep_where
 from sfumato.encoding.affine import Affine
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.models.labeller import Labeller
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.schema import ROW, Category, Date, Schema
 from sfumato.tables import open_table
 from sfumato.text import one_line, rounded_up
 
 BATCH_ROWS = 1 << 16
+CLASS_ROWS = 1 << 14  # drawn to see how often each class comes, where no formula says
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class Release:
     mechanism: str
     encoder: Scores | Affine
     mixture: GaussianMixture
+    labeller: Labeller | None = None  # where labels are not the mixture's own
 
     def __repr__(self) -> str:
         return f"Release({self.mechanism}, {len(self.schema.columns)} columns, {self.guarantee})"
@@ -90,6 +93,14 @@ class Release:
     def layout(self) -> Layout:
         """The public bins of the schema."""
         return Layout.of(self.schema)
+
+    @cached_property
+    def class_weights(self) -> FloatArray:
+        """How often each class comes; from rows drawn with a fixed seed where labels are adapted."""
+        if self.labeller is None:
+            return self.mixture.class_weights
+        labels = self._draw(CLASS_ROWS, np.random.default_rng(0), None).labels
+        return np.asarray(np.bincount(labels, minlength=self.layout.classes) / CLASS_ROWS)
 
     def sample(
         self,
@@ -166,19 +177,28 @@ class Release:
         return (self._frame(size, rng, condition) for size in sizes)
 
     def _frame(self, n: int, rng: np.random.Generator, condition: Condition | None) -> pd.DataFrame:
+        drawn = self._draw(n, rng, condition)
+        decoded = self.encoder.decode(drawn.latent, drawn.own, self.layout.bins)
+        columns = dict(zip(self.layout.names, decoded, strict=True))
+        if self.layout.label is not None and self.layout.label_bins is not None:
+            columns[self.layout.label] = self.layout.label_bins.decode(drawn.labels, rng.random(n))
+        if condition is not None:
+            columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in condition.fixed(n).items()}
+        return pd.DataFrame({name: columns[name] for name in self.schema.columns})
+
+    def _draw(self, n: int, rng: np.random.Generator, condition: Condition | None) -> Drawn:
+        if condition is not None and condition.label is not None:
+            return keep_class(lambda size: self._draw(size, rng, condition.without_label()), n, condition.label)
         if condition is None:
             components = self.mixture.sample_components(n, rng)
             latent = self.mixture.sample(components, rng)
         else:
             components, latent = condition.sample(self.mixture, n, rng)
-        labels = self.mixture.component_class[components]
-        decoded = self.encoder.decode(latent, labels, self.layout.bins)
-        columns = dict(zip(self.layout.names, decoded, strict=True))
-        if self.layout.label is not None and self.layout.label_bins is not None:
-            columns[self.layout.label] = self.layout.label_bins.decode(labels, rng.random(n))
-        if condition is not None:
-            columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in condition.fixed(n).items()}
-        return pd.DataFrame({name: columns[name] for name in self.schema.columns})
+        own = self.mixture.component_class[components]
+        if self.labeller is None:
+            return Drawn(latent, own, own)
+        assert isinstance(self.encoder, Scores)  # the encoding whose labels can be adapted
+        return Drawn(latent, own, self.labeller.relabel(self.encoder.codes(latent, own), own, rng))
 
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:
         """Rows as Arrow. Categories get their type from the schema: drawn values would vary it by batch."""
@@ -205,6 +225,8 @@ class Release:
                 for name, bins in zip(self.layout.names, self.layout.bins, strict=True)
             ]
             joint = np.stack([self._log_class(cells, k) for k in range(self.layout.classes)], axis=1)
+            if self.labeller is not None:
+                joint = self.labeller.blend([cell.codes for cell in cells], joint)
             yield joint, code_label(batch, self.layout) if with_label else np.full(batch.num_rows, -1)
 
     def _log_class(self, cells: list[Cells], k: int) -> FloatArray:

@@ -28,13 +28,14 @@ from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.errors import ReleaseError, SchemaError
 from sfumato.files import replacing
 from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.models.labeller import MOST_EVIDENCE, Labeller
 from sfumato.private.accounting import Adjacency, Spend, delta_of
 from sfumato.release import Guarantee, Release
 from sfumato.schema import DEFAULT_BINS, ROW, Category, Column, Date, Schema
 from sfumato.text import one_line
 
 FORMAT = "sfumato-release"
-VERSION = 2  # 1 had one component a class, and a file that has still says 1
+VERSION = 3  # 1 had one component a class, 2 no labels of their own; a file that is like them still says so
 JSON_NAME = "release.json"
 ARRAYS_NAME = "arrays.safetensors"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a release does not tell when it was made
@@ -77,11 +78,12 @@ _Several: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MOST_COMPONENTS
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid")
     format: Literal["sfumato-release"]
-    version: Literal[1, 2]
+    version: Literal[1, 2, 3]
     library: str
     mechanism: Literal["mixture"]
     encoding: Literal["scores", "affine"]
     components: Annotated[tuple[_Several, ...], Field(fail_fast=True)] | None = None
+    alpha: Annotated[float, Field(strict=True, ge=0, lt=1, allow_inf_nan=False)] | None = None
     guarantee: _Guarantee
     data_schema: dict[str, Any] = Field(alias="schema")
 
@@ -92,11 +94,12 @@ def write(release: Release, path: str | Path) -> None:
     several = {} if _is_old(release) else {"components": np.bincount(mixture.component_class).tolist()}
     document = {
         "format": FORMAT,
-        "version": VERSION if several else 1,
+        "version": VERSION if release.labeller is not None else 2 if several else 1,
         "library": __version__,
         "mechanism": release.mechanism,
         "encoding": release.encoding,
         **several,
+        **({} if release.labeller is None else {"alpha": release.labeller.alpha}),
         "guarantee": guarantee_data(release.guarantee),
         "schema": release.schema.dump(),
     }
@@ -152,8 +155,11 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 def released_arrays(release: Release) -> dict[str, FloatArray]:
     """Every array of a release, by its name in the file."""
-    mixture = release.mixture
+    mixture, labeller = release.mixture, release.labeller
     found = {"weights": mixture.weights, "means": mixture.means, "covariances": mixture.covariances}
+    if labeller is not None:
+        found["intercepts"] = labeller.intercepts
+        found |= {f"evidence.{c}": table for c, table in enumerate(labeller.evidence)}
     if isinstance(release.encoder, Scores):
         for c, column in enumerate(release.encoder.columns):
             found[f"order.{c}"] = column.order.astype(np.int64)
@@ -164,15 +170,22 @@ def released_arrays(release: Release) -> dict[str, FloatArray]:
 def _shapes(layout: Layout, document: _Document, path: str | Path) -> dict[str, tuple[int, ...]]:
     """What arrays a release of this schema has; their sizes are known before any is read."""
     k, d = layout.classes, len(layout.names)
-    if (document.components is None) != (document.version == 1):
+    if document.version < 3 and (document.components is None) != (document.version == 1):
         raise ReleaseError(f"{path}: components do not fit its format version")
     if document.components is not None and len(document.components) != k:
         raise ReleaseError(f"{path}: components do not fit the classes of its schema")
+    if (document.alpha is None) != (document.version < 3):
+        raise ReleaseError(f"{path}: alpha does not fit its format version")
+    if document.alpha is not None and (k < 2 or document.encoding != "scores"):
+        raise ReleaseError(f"{path}: labels of their own do not fit its schema and encoding")
     m = k if document.components is None else sum(document.components)
     shapes: dict[str, tuple[int, ...]] = {"weights": (m,), "means": (m, d), "covariances": (m, d, d)}
     for c, size in enumerate(layout.sizes if document.encoding == "scores" else ()):
         shapes[f"order.{c}"] = (size,)
         shapes[f"masses.{c}"] = (k, size)
+    if document.alpha is not None:
+        margins = 1 if k == 2 else k
+        shapes |= {"intercepts": (margins,)} | {f"evidence.{c}": (margins, s) for c, s in enumerate(layout.sizes)}
     return shapes
 
 
@@ -273,6 +286,12 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         insist((masses > 0).all(), f"masses.{c} are not probabilities")
         insist(np.allclose(masses.sum(axis=1), 1.0, atol=1e-6), f"masses.{c} do not add up to one")
         columns.append(ColumnScores(order, masses))
+    labeller = None
+    if document.alpha is not None:
+        evidence = tuple(arrays[f"evidence.{c}"] for c in range(len(layout.sizes)))
+        for table in (arrays["intercepts"], *evidence):
+            insist((np.abs(table) <= MOST_EVIDENCE).all(), "the evidence for a label is too large")
+        labeller = Labeller(document.alpha, arrays["intercepts"], evidence)
     given = document.guarantee
     for value in (given.epsilon, given.delta, given.mu):
         insist(given.secure == (value is not None), "a guarantee has epsilon, delta and mu exactly if it is secure")
@@ -293,7 +312,7 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     if document.encoding == "scores":
         encoder = Scores(tuple(columns))
         encoder = encoder if document.components is None else encoder.matched(mixture)
-    return Release(schema, guarantee, document.mechanism, encoder, mixture)
+    return Release(schema, guarantee, document.mechanism, encoder, mixture, labeller)
 
 
 def _check_guarantee(given: _Guarantee, schema: Schema, insist: Callable[[Any, str], None]) -> None:

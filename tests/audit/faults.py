@@ -15,6 +15,7 @@ from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
+from sfumato.private.gradients import Gradient
 from sfumato.private.noise import insecure_bits, noisy
 from sfumato.private.queries import Answer, Batch, FloatArray, IntArray, Query
 from sfumato.schema import Schema
@@ -124,6 +125,13 @@ class OnItsOwn(ScaledByTheBatch):
     def total(self, batch: Batch) -> IntArray:
         values = batch.codes[0].astype(np.float64) + 1.0
         return np.array([np.trunc(values / self.largest * self.grid).sum()]).astype(np.int64)
+
+
+class Unclipped(Gradient):
+    """Features are as long as they are."""
+
+    def _features(self, batch: Batch, m: int) -> FloatArray:
+        return Gradient(self.model, self.features, 1 << 90)._features(batch, m)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,16 @@ from tests.audit import faults
 from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Game
 from sfumato.audit.membership import membership
-from sfumato.audit.mixture import PLACES, FitGame, affine, components, mixture
-from sfumato.audit.queries import LINE, QueryGame, cell_query, gaussian_query, histogram_query, moment_query
+from sfumato.audit.mixture import PLACES, FitGame, adapted, affine, components, mixture
+from sfumato.audit.queries import (
+    LINE,
+    QueryGame,
+    cell_query,
+    gaussian_query,
+    gradient_query,
+    histogram_query,
+    moment_query,
+)
 from sfumato.audit.run import Verdict, decide, run
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
@@ -39,7 +47,7 @@ def test_the_claim_is_mu_one() -> None:
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("make", [gaussian_query, histogram_query, moment_query, cell_query])
+@pytest.mark.parametrize("make", [gaussian_query, histogram_query, moment_query, cell_query, gradient_query])
 def test_single_queries_are_as_private_as_claimed_and_no_more(make, adjacency: Adjacency) -> None:
     (game,) = make(ONE, adjacency)
     found = verdict(game, 2000, adjacency=adjacency)
@@ -61,6 +69,23 @@ def test_a_whole_fit_is_as_private_as_claimed_and_no_more(adjacency: Adjacency) 
     assert both.std() == pytest.approx(1.0, abs=6.0 / np.sqrt(400))
     assert answers.bound.auc < largest_area(1.0) + 0.2
     assert file.bound.mu <= 1.0
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_a_fit_that_adapts_labels_stays_within_the_claim(adjacency: Adjacency) -> None:
+    """A row need not reach the bound of every gradient: the model may be right about it."""
+    found = verdict(adapted(ONE, adjacency)[0], 60, adjacency=adjacency)
+    assert not found.violation, found.headline()
+    answers = found.findings[0]
+    both = np.concatenate([answers.with_row, -answers.without])
+    assert 0.3 - 6.0 / np.sqrt(120) < both.mean() < 0.5 + 6.0 / np.sqrt(120)
+
+
+def test_a_gradient_without_clipping_is_convicted() -> None:
+    (game,) = gradient_query(ONE, ADD_REMOVE)
+    assert verdict(
+        replace(game, query=faults.Unclipped(game.query.model, game.query.features, game.query.radius)), 500
+    ).violation
 
 
 @pytest.mark.parametrize("game", [*mixture(ONE, ADD_REMOVE)[:-1], *affine(ONE, ADD_REMOVE)], ids=lambda game: game.pair)

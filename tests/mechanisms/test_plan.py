@@ -119,7 +119,8 @@ def test_rounds_spend_everything() -> None:
 def test_the_plan_is_a_function_of_public_arguments() -> None:
     assert plan() == plan()
     arguments = set(inspect.signature(make_plan).parameters)
-    assert arguments <= {"layout", "epsilon", "delta", "mu", "adjacency", "rows", "unit_rows", "encoding", "components"}
+    known = {"layout", "epsilon", "delta", "mu", "adjacency", "rows", "unit_rows", "encoding", "components", "adapt"}
+    assert arguments <= known
     assert "table" not in inspect.signature(sf.plan).parameters
 
 

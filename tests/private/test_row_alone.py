@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sfumato.bins import Layout
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
+from sfumato.private.gradients import Gradient, LabelModel
 from sfumato.private.queries import Batch, Cells, Histograms, Latent, Moments, Query, ScoreImage, Sums
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_sensitivity
@@ -66,6 +67,7 @@ def queries() -> list[Query]:
         Moments(Latent.of(ScoreImage.of(tables), [3.0, 1.0], maps), (0.1, 0.5, 0.4)),
         Moments(parted, (0.1, 0.5, 0.4)),
         Sums(parted, (0.3, 0.7)),
+        Gradient.of(LabelModel.of(np.array([-0.4]), tables[:1]), tables[1:], 5.0),
     ]
 
 

@@ -105,10 +105,17 @@ def components(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     ]
 
 
+def adapted(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
+    """The same mechanism with part of the budget on the labels."""
+    options = {"components": 1, "adapt": True}
+    return [FitGame(pair, claim, adjacency, tables, schema, options) for pair, tables, schema in _pairs(adjacency)]
+
+
 def file_numbers(release: Release) -> FloatArray:
     """Every number in a release file: the arrays, and what stands in its schema and its guarantee."""
     parts = [np.ravel(array).astype(np.float64) for array in released_arrays(release).values()]
     public = [release.schema.dump(), guarantee_data(release.guarantee), release.mixture.component_class.tolist()]
+    public += [] if release.labeller is None else [release.labeller.alpha]
     return np.concatenate([*parts, list(_numbers(public))])
 
 

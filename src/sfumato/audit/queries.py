@@ -16,6 +16,7 @@ from sfumato.bins import FloatArray, Layout
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
+from sfumato.private.gradients import Gradient, LabelModel
 from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.queries import Cells, Histograms, IntArray, Latent, Moments, Query, ScoreImage, Sums
 from sfumato.private.source import Source
@@ -31,6 +32,7 @@ PLANE = Schema.of({"label": "group", "columns": {"x": NUMBER, "y": NUMBER, "grou
 LOW, MIDDLE, HIGH = 0.5, 1.5, 2.5
 CORNER = 5.0  # latent coordinate of the outer bins: two of them are far beyond RADIUS
 RADIUS = 2.0
+SURE = 15.0  # a logit at which a model has no doubt
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,14 @@ def cell_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     image = ScoreImage.of([[column, column]] * 2)
     cells = Cells.of(image, [np.zeros((1, 2)), np.array([[-CORNER, -CORNER], [CORNER, -CORNER]])])
     return [_game(claim, adjacency, Sums(Latent.of(cells.around(), [RADIUS] * 3, cells=cells), (0.5, 0.5)), PLANE)]
+
+
+def gradient_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
+    """The gradient of a label model that is sure of the wrong class: residuals are one, features at the radius."""
+    column = np.array([-CORNER, 0.0, CORNER])
+    wrong = -SURE if adjacency is Adjacency.ADD_REMOVE else SURE  # of the class of the row that comes, or changes
+    model = LabelModel.of(np.array([wrong]), [[np.zeros(3)] * 2])
+    return [_game(claim, adjacency, Gradient.of(model, [[column, column]], RADIUS), PLANE)]
 
 
 def _game(claim: Claim, adjacency: Adjacency, query: Query, schema: Schema) -> QueryGame:

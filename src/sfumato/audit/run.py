@@ -10,9 +10,9 @@ from typing import Any
 from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Finding, Game, judge
 from sfumato.audit.membership import membership
-from sfumato.audit.mixture import affine, components, mixture
+from sfumato.audit.mixture import adapted, affine, components, mixture
 from sfumato.audit.published import clustmix, pure_claim, weights, wishart
-from sfumato.audit.queries import cell_query, gaussian_query, histogram_query, moment_query
+from sfumato.audit.queries import cell_query, gaussian_query, gradient_query, histogram_query, moment_query
 from sfumato.audit.trials import play
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
@@ -35,10 +35,12 @@ AUDITS = {
     "mixture": Audit("a whole fit of the mixture, from the table to the released file", mixture),
     "mixture-affine": Audit("the same in data units", affine),
     "mixture-components": Audit("the same with several components a class", components),
+    "mixture-adapt": Audit("the same with adapted labels", adapted),
     "gaussian-query": Audit("one number with noise, through the curator", gaussian_query),
     "histogram-query": Audit("the histograms of several columns", histogram_query),
     "moment-query": Audit("counts, sums and second moments of clipped rows", moment_query),
     "cell-query": Audit("counts and sums of rows in cells", cell_query),
+    "gradient-query": Audit("the gradient of a label model", gradient_query),
     "membership": Audit(
         "membership inference from synthetic rows of UCI Adult, a second opinion",
         membership,

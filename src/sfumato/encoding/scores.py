@@ -198,14 +198,19 @@ class Scores:
 
     def decode(self, latent: FloatArray, labels: IntArray, bins: Sequence[Bins]) -> list[pd.Series[Any]]:
         """The columns of latent rows of the given classes, in the schema's types."""
-        decoded = []
-        for c, (column, b) in enumerate(zip(self.columns, bins, strict=True)):
-            codes, position = np.empty(len(labels), dtype=np.int64), np.empty(len(labels))
-            for k in range(self.classes):
-                mine = labels == k
-                codes[mine], position[mine] = column.bins_at(latent[mine, c], k)
-            decoded.append(b.decode(codes, position))
-        return decoded
+        placed = (self._place(c, latent, labels) for c in range(len(self.columns)))
+        return [b.decode(*place) for b, place in zip(bins, placed, strict=True)]
+
+    def codes(self, latent: FloatArray, labels: IntArray) -> list[IntArray]:
+        """The bins of latent rows of the given classes, column by column."""
+        return [self._place(c, latent, labels)[0] for c in range(len(self.columns))]
+
+    def _place(self, c: int, latent: FloatArray, labels: IntArray) -> tuple[IntArray, FloatArray]:
+        codes, position = np.empty(len(labels), dtype=np.int64), np.empty(len(labels))
+        for k in range(self.classes):
+            mine = labels == k
+            codes[mine], position[mine] = self.columns[c].bins_at(latent[mine, c], k)
+        return codes, position
 
     def boxes(
         self, codes: Sequence[IntArray], values: Sequence[FloatArray | None], bins: Sequence[Bins], k: int

@@ -55,7 +55,11 @@ def ask_histograms(curator: Asker, layout: Layout, plan: Plan) -> tuple[list[Flo
 
 def fit_scores(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores, GaussianMixture]:
     """One Gaussian per class in the space of normal scores, or several."""
-    marginals = clean(*ask_histograms(curator, layout, plan), layout.bins)
+    return fit_joint(curator, layout, plan, clean(*ask_histograms(curator, layout, plan), layout.bins))
+
+
+def fit_joint(curator: Asker, layout: Layout, plan: Plan, marginals: Marginals) -> tuple[Scores, GaussianMixture]:
+    """How the columns go together, once the histograms have told how each is distributed."""
     scores = Scores.of(marginals, layout.bins)
     if plan.components != 1:
         return fit_components(curator, plan, scores, marginals)

@@ -34,6 +34,9 @@ LLOYD_SHARE = 0.2  # of what the histograms leave
 HISTOGRAM_SHARE = 0.1  # where clusters are sought: histograms then only say where to look
 SUMMARY_SHARE = 0.3  # for the many small cells that clusters are found in
 SUMMARY_CELLS = 6  # of them for every cluster sought
+LABEL_SHARE = 0.2  # where labels are adapted
+LABEL_ROUNDS = 4
+MOST_LABEL_WEIGHTS = 2000  # of a label model: its Hessian has the square of that
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,11 @@ class Plan:
     def histogram_share(self) -> float:
         return self.rounds[0].share
 
+    @property
+    def label_rounds(self) -> tuple[Round, ...]:
+        """The rounds that adapt the labels; none where they are left as the mixture has them."""
+        return tuple(each for each in self.rounds if each.name.startswith("labels"))
+
 
 def make_plan(
     layout: Layout,
@@ -98,11 +106,12 @@ def make_plan(
     unit_rows: int = 1,
     encoding: str = "scores",
     components: int | str | None = None,
+    adapt: bool | str = False,
 ) -> Plan:
     """Divide the budget between histograms and moments from public facts alone.
 
     `components` a class, or "auto" for as many as pay by noisy answers. Without a word, scores choose and data units
-    have one.
+    have one. `adapt` sets a part aside for the labels.
     """
     guess = DEFAULT_ROWS if rows is None else rows
     if isinstance(guess, bool) or not isinstance(guess, int) or not 1 <= guess <= MOST_ROWS:
@@ -112,6 +121,8 @@ def make_plan(
     reach = (1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0) * unit_rows**2
     number = _number(components, encoding)
     divide = _divide_affine if encoding == "affine" else _divide_scores
+    adapted = _adapts(adapt, layout, encoding)
+    whole, mu = mu, mu * math.sqrt(1.0 - LABEL_SHARE * adapted)
     division = divide(layout, guess, mu, reach)
     if encoding == "scores" and number is None:
         rest = (1.0 - division.shares[0]) * (1.0 - LLOYD_SHARE) * mu**2 / reach
@@ -119,21 +130,23 @@ def make_plan(
         number = 1 if best_number(guess / layout.classes, columns, columns, rest) == 1 else None
     if number != 1:
         division = _into_cells(division) if encoding == "scores" else _into_clusters(division)
+    if adapted:
+        division = _with_labels(division)
     share = division.shares[0]
     return Plan(
         epsilon=epsilon,
         delta=delta,
-        mu=mu,
+        mu=whole,
         adjacency=adjacency,
         rows=guess,
         classes=layout.classes,
         columns=len(layout.names),
         cells=layout.classes * sum(layout.sizes),
         encoding=encoding,
-        rounds=division.rounds(mu),
+        rounds=division.rounds(whole),
         column_shares=tuple(float(s) for s in division.column_shares),
         moment_shares=division.moment_shares,
-        cell_sd=math.sqrt(reach / share / float(division.column_shares.max())) / mu,
+        cell_sd=math.sqrt(reach / share / float(division.column_shares.max())) / whole,
         expected_kl=division.expected_kl,
         components=number,
         reach=reach,
@@ -149,6 +162,22 @@ def _number(components: int | str | None, encoding: str) -> int | None:
     if isinstance(components, bool) or not isinstance(components, int) or not 1 <= components <= MOST_ASKED:
         raise ArgumentError(f"components must be a whole number from 1 to {MOST_ASKED}, or 'auto', not {components!r}")
     return components
+
+
+def _adapts(adapt: bool | str, layout: Layout, encoding: str) -> bool:
+    """Whether labels are to be adapted; "auto": wherever they can be."""
+    if adapt is not True and adapt is not False and adapt != "auto":
+        raise ArgumentError(f"adapt must be True, False or 'auto', not {adapt!r}")
+    weights = (1 if layout.classes == 2 else layout.classes) * (1 + len(layout.names))
+    can = {
+        "encoding 'scores'": encoding == "scores",
+        "a label of at least two classes": layout.classes > 1,
+        f"at most {MOST_LABEL_WEIGHTS} weights, classes times columns": weights <= MOST_LABEL_WEIGHTS,
+    }
+    for needed, holds in can.items():
+        if adapt is True and not holds:
+            raise ArgumentError(f"adapt needs {needed}")
+    return bool(adapt) and all(can.values())
 
 
 @dataclass(frozen=True)
@@ -203,6 +232,17 @@ def _into_cells(one: _Division) -> _Division:
             "how the columns go together in every cell",
         ),
         shares=(one.shares[0], *(rest * LLOYD_SHARE / LLOYD_ROUNDS for _ in rounds), rest * (1.0 - LLOYD_SHARE)),
+    )
+
+
+def _with_labels(one: _Division) -> _Division:
+    """The rounds of a mixture, and those that adapt its labels."""
+    rounds = range(1, LABEL_ROUNDS + 1)
+    return replace(
+        one,
+        names=(*one.names, *(f"labels {i}" for i in rounds)),
+        purposes=(*one.purposes, *(f"step {i} of {LABEL_ROUNDS} towards how labels follow columns" for i in rounds)),
+        shares=(*(s * (1.0 - LABEL_SHARE) for s in one.shares), *(LABEL_SHARE / LABEL_ROUNDS for _ in rounds)),
     )
 
 

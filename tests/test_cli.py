@@ -163,12 +163,12 @@ def test_each_round_is_announced_before_it_is_asked(folder: Path, call: Call, mo
 
 
 def test_fit_with_adapted_labels(folder: Path, call: Call) -> None:
-    found = document(call(*FIT, "--json", "--adapt"))
+    found = document(call(*FIT, "--json", "--adapt", "labels"))
     assert [spend["name"] for spend in found["guarantee"]["spends"]][-4:] == [f"labels {i}" for i in range(1, 5)]
     assert 0 <= found["alpha"] < 1
     assert sum(found["classes"].values()) == pytest.approx(1.0)
     assert "of the labels are drawn from a logistic model" in call("inspect", "new.sfumato").out
-    assert document(call(*FIT, "--json", "--no-adapt"))["alpha"] is None
+    assert document(call(*FIT, "--json", "--adapt", "no"))["alpha"] is None
     assert "logistic" not in call("inspect", "new.sfumato").out
 
 

@@ -401,7 +401,7 @@ ARGUMENTS = [
     ),
     Case(
         "labels to adapt without a label",
-        fit_line(schema="bare.yaml", more="--adapt"),
+        fit_line(schema="bare.yaml", more="--adapt labels"),
         ArgumentError,
         lambda: fit(schema="bare.yaml", adapt=True),
         {"bare.yaml": BARE},

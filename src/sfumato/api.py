@@ -11,6 +11,8 @@ from sfumato.bins import Layout
 from sfumato.encoding.affine import check_affine
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.adapt import fit_adapted
+from sfumato.mechanisms.clustmix import fit_clustmix
+from sfumato.mechanisms.groups import fit_groups
 from sfumato.mechanisms.mixture import fit_mixture
 from sfumato.mechanisms.plan import Plan, make_plan
 from sfumato.private.account import Ask
@@ -27,7 +29,7 @@ from sfumato.release_file import read
 from sfumato.schema import ROW, Schema
 from sfumato.tables import open_table
 
-MECHANISMS = ("mixture",)
+MECHANISMS = ("mixture", "clustmix")
 ENCODINGS = ("scores", "affine")
 
 
@@ -36,22 +38,26 @@ def plan(
     *,
     epsilon: float,
     delta: float,
+    mechanism: str = "mixture",
     adjacency: str = "add-remove",
     encoding: str = "scores",
     rows: int | None = None,
     components: int | str | None = None,
-    adapt: bool | str = False,
+    adapt: bool | str | None = None,
+    sigma_max: float | None = None,
 ) -> Plan:
     """What a fit would ask and how much it would lose, without touching any data.
 
     `rows` is a public guess at the number of rows; it moves budget between rounds, never the guarantee. `components` is
     the number of Gaussians a class, or "auto" for as many as pay: the rule under `scores`, one being that of `affine`.
-    `adapt` sets a part of the budget aside for the labels, as `fit` says.
+    `adapt` sets a part of the budget aside for the labels, as `fit` says. A schema with groups is planned for their
+    projection.
     """
     checked = _schema(schema)
     layout = Layout.of(checked)
     neighbours = _adjacency(adjacency, checked)
-    _one_of("encoding", encoding, ENCODINGS)
+    _one_of("mechanism", mechanism, MECHANISMS)
+    encoding = _encoding(encoding, mechanism, layout)
     if encoding == "affine":
         check_affine(layout.bins, layout.names)
     mu = calibrate(epsilon, delta if checked.unit is None else unit_delta(delta))
@@ -66,6 +72,8 @@ def plan(
         encoding=encoding,
         components=components,
         adapt=adapt,
+        mechanism=mechanism,
+        sigma_max=sigma_max,
     )
 
 
@@ -80,7 +88,8 @@ def fit(
     encoding: str = "scores",
     rows: int | None = None,
     components: int | str | None = None,
-    adapt: bool | str = False,
+    adapt: bool | str | None = None,
+    sigma_max: float | None = None,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
     insecure_seed: int | None = None,
@@ -97,9 +106,15 @@ def fit(
     `components` is the number of Gaussians a class (clusters, where there is no label), or "auto" for as many as noisy
     answers say will pay; without a word that is the rule under `scores`, and one under `affine`.
 
+    `mechanism` is "mixture", whose task is the distribution, or "clustmix", whose task is rows to train on: many small
+    cells of each class, each at least as large as keeps the noise on its mean below `sigma_max` (in units where a
+    column's variance is about 1; 0.1 without a word).
+
     `adapt` spends a fifth of the budget on how the label follows the columns, for those who will train classifiers on
     synthetic rows: labels are then drawn from a logistic model that was corrected by the private labels, and in part
-    from the mixture. It needs a label and the encoding `scores`; "auto" adapts where there are both.
+    from the mixture. True or "labels" says so; "points" moves the points of clustmix by kernel inducing points instead
+    (it needs the extra `train`), "both" does both, and "auto" adapts labels where they can be: a label of at least two
+    classes, not under `affine`. Without a word a mixture is not adapted, and clustmix is, by "auto".
 
     `ledger` (a `Ledger`, or its path or URL) counts the release against the cap of `dataset`, the name under which the
     table was opened there. A release that would exceed the cap is refused before a row is read.
@@ -118,6 +133,7 @@ def fit(
         rows=rows,
         components=components,
         adapt=adapt,
+        sigma_max=sigma_max,
         insecure_seed=insecure_seed,
         workers=workers,
     )
@@ -136,28 +152,30 @@ def prepare(
     encoding: str = "scores",
     rows: int | None = None,
     components: int | str | None = None,
-    adapt: bool | str = False,
+    adapt: bool | str | None = None,
+    sigma_max: float | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
 ) -> Job:
     """Check all that can be checked before a row is read or anything is spent."""
-    _one_of("mechanism", mechanism, MECHANISMS)
     checked = _schema(schema)
     checked.require_confirmed()
     planned = plan(
         checked,
         epsilon=epsilon,
         delta=delta,
+        mechanism=mechanism,
         adjacency=adjacency,
         encoding=encoding,
         rows=rows,
         components=components,
         adapt=adapt,
+        sigma_max=sigma_max,
     )
     layout = Layout.of(checked)
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
-    engine = LocalEngine(Source(open_table(table), layout, units, values=encoding == "affine"), workers)
+    engine = LocalEngine(Source(open_table(table), layout, units, values=planned.encoding == "affine"), workers)
     secure = insecure_seed is None
     return Job(checked, layout, planned, mechanism, engine, Budget(planned.mu), bits, secure)
 
@@ -196,11 +214,17 @@ class Job:
 
     def release(self, curator: Asker, entry: str | None = None) -> Release:
         """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
+        parts = self._fit(curator)
+        return Release(self.schema, self._guarantee(entry), self.mechanism, *parts)
+
+    def _fit(self, curator: Asker) -> tuple[Any, ...]:
+        if self.plan.encoding == "projected":
+            return fit_groups(curator, self.layout, self.plan)
+        if self.mechanism == "clustmix":
+            return fit_clustmix(curator, self.layout, self.plan)
         if self.plan.label_rounds:
-            scores, mixture, labeller = fit_adapted(curator, self.layout, self.plan)
-            return Release(self.schema, self._guarantee(entry), self.mechanism, scores, mixture, labeller)
-        encoder, mixture = fit_mixture(curator, self.layout, self.plan)
-        return Release(self.schema, self._guarantee(entry), self.mechanism, encoder, mixture)
+            return fit_adapted(curator, self.layout, self.plan)
+        return fit_mixture(curator, self.layout, self.plan)
 
     def _guarantee(self, entry: str | None) -> Guarantee:
         return Guarantee(
@@ -229,6 +253,16 @@ def _adjacency(name: str, schema: Schema) -> Adjacency:
     if name == Adjacency.LABEL and schema.label is None:
         raise ArgumentError("adjacency 'label' needs a schema with a label")
     return Adjacency(name)
+
+
+def _encoding(encoding: str, mechanism: str, layout: Layout) -> str:
+    """The encoding that is meant: that of a projection, where columns are in groups."""
+    _one_of("encoding", encoding, ENCODINGS)
+    if encoding == "affine" and layout.groups:
+        raise ArgumentError("columns in groups have an encoding of their own; leave encoding='affine' out")
+    if encoding == "affine" and mechanism == "clustmix":
+        raise ArgumentError("mechanism 'clustmix' needs encoding 'scores'")
+    return "projected" if layout.groups else encoding
 
 
 def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -64,8 +64,14 @@ Components = Annotated[
     typer.Option(help="Gaussians a class: a number, or auto for as many as noisy answers say will pay (the default)."),
 ]
 Adapt = Annotated[
-    bool,
-    typer.Option("--adapt/--no-adapt", help="Spend a fifth of the budget on how the label follows the columns."),
+    str | None,
+    typer.Option(help="Spend a part on what classifiers need: labels, points (of clustmix), both, auto, or no."),
+]
+Mechanism = Annotated[
+    str, typer.Option(help="mixture, for the distribution, or clustmix, for rows that a classifier is trained on.")
+]
+SigmaMax = Annotated[
+    float | None, typer.Option(help="The noise that a point of clustmix may carry; smaller makes fewer, larger cells.")
 ]
 Delta = Annotated[float, typer.Option(help="Chance that the epsilon bound fails; far below 1 / number of rows.")]
 
@@ -109,10 +115,12 @@ def plan(
     schema: Annotated[Path, typer.Argument(help="The schema: YAML or JSON.")],
     epsilon: Annotated[str, typer.Option(help="One epsilon, or several to compare: 0.5,1,2")],
     delta: Delta,
+    mechanism: Mechanism = "mixture",
     rows: Rows = None,
     adjacency: Adjacency = "add-remove",
     components: Components = None,
-    adapt: Adapt = False,
+    adapt: Adapt = None,
+    sigma_max: SigmaMax = None,
     encoding: Encode = "scores",
     plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
     as_json: Json = False,
@@ -120,7 +128,7 @@ def plan(
     """Show what a fit would ask and how much it would lose. Touches no data."""
     from sfumato.api import plan as make
 
-    asked = _asked(adjacency, encoding, rows, components, adapt)
+    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max)
     plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
     if plot is not None:
         from sfumato.mechanisms.picture import draw_plans, sweep
@@ -141,12 +149,13 @@ def fit(
     epsilon: Annotated[float, typer.Option(help="How much the release may tell about one row; 1 is customary.")],
     delta: Delta,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the release, NAME.sfumato.")],
-    mechanism: Annotated[str, typer.Option(help="How the model is made: mixture.")] = "mixture",
+    mechanism: Mechanism = "mixture",
     encoding: Encode = "scores",
     adjacency: Adjacency = "add-remove",
     rows: Rows = None,
     components: Components = None,
-    adapt: Adapt = False,
+    adapt: Adapt = None,
+    sigma_max: SigmaMax = None,
     ledger: Annotated[
         str | None, typer.Option(help="Count the release in this ledger: a file, or a PostgreSQL URL.")
     ] = None,
@@ -169,7 +178,7 @@ def fit(
     from sfumato.tables import open_table
 
     known = Schema.load(schema)
-    asked = _asked(adjacency, encoding, rows, components, adapt)
+    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max)
     total = make(known, epsilon=epsilon, delta=delta, **asked).mu
 
     def announce(spend: Spend) -> None:
@@ -451,10 +460,25 @@ def _check_ledger_options(
         raise ArgumentError("--open needs the cap of the data set: --epsilon E --delta D")
 
 
-def _asked(adjacency: str, encoding: str, rows: int | None, components: str | None, adapt: bool) -> dict[str, Any]:
+def _asked(
+    mechanism: str,
+    adjacency: str,
+    encoding: str,
+    rows: int | None,
+    components: str | None,
+    adapt: str | None,
+    sigma_max: float | None,
+) -> dict[str, Any]:
     """What `plan` and `fit` are asked alike."""
-    number = int(components) if components is not None and components.isdecimal() else components
-    return {"adjacency": adjacency, "encoding": encoding, "rows": rows, "components": number, "adapt": adapt}
+    return {
+        "mechanism": mechanism,
+        "adjacency": adjacency,
+        "encoding": encoding,
+        "rows": rows,
+        "components": int(components) if components is not None and components.isdecimal() else components,
+        "adapt": False if adapt == "no" else adapt,
+        "sigma_max": sigma_max,
+    }
 
 
 def _epsilons(text: str) -> list[float]:
@@ -500,7 +524,7 @@ def _plan_data(made: Plan) -> dict[str, Any]:
         "rounds": [vars(each) for each in made.rounds],
         "moment_shares": dict(zip(("counts", "means", "covariances"), made.moment_shares, strict=True)),
         "cell_sd": made.cell_sd,
-        "expected_kl": made.expected_kl | {"total": sum(made.expected_kl.values())},
+        "expected_kl": made.expected_kl and made.expected_kl | {"total": sum(made.expected_kl.values())},
     }
 
 
@@ -519,7 +543,8 @@ def _print_plans(plans: list[Plan]) -> None:
     rows.append(("Gaussians a class", [str(p.components or "auto") for p in plans]))
     rows.append(("noise on a histogram cell (rows)", [f"{p.cell_sd:.1f}" for p in plans]))
     rows += [(f"expected KL, {part}", [f"{p.expected_kl[part]:.2g}" for p in plans]) for part in first.expected_kl]
-    rows.append(("expected KL, total", [f"{sum(p.expected_kl.values()):.2g}" for p in plans]))
+    if first.expected_kl:
+        rows.append(("expected KL, total", [f"{sum(p.expected_kl.values()):.2g}" for p in plans]))
     for name, cells in rows:
         print(f"{name:<34}" + "".join(f"{cell:>12}" for cell in cells))
     for name, purpose in purposes.items():

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 from sfumato.bins import NOWHERE, FloatArray, IntArray, Layout
 from sfumato.coding import Cells, code_cells
 from sfumato.encoding.boxes import Boxes
+from sfumato.encoding.projected import Projected
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.tables import open_table
@@ -58,21 +59,13 @@ class Condition:
         for name in given:
             if name not in release.schema.columns:
                 raise ArgumentError(f"given: {name!r} is not a column of the release")
+            if layout.groups and name != layout.label:
+                raise ArgumentError(f"given: {name!r} is in a group; of columns in groups none can be fixed")
         cells = {name: _cells(name, value, layout) for name, value in given.items()}
-        free = Cells(np.array([NOWHERE]), np.array([np.nan]))
-        features = [cells.get(name, free) for name in layout.names]
-        codes, values = [cell.codes for cell in features], [cell.values for cell in features]
-        boxes = tuple(release.encoder.boxes(codes, values, layout.bins, k) for k in range(layout.classes))
-        mixture = release.mixture
-        log_weights = np.log(mixture.weights) + np.array(
-            [
-                (mixture.log_boxes(c, b.low, b.high, b.is_point, FINE) + b.log_change)[0]
-                for c, b in enumerate(boxes[k] for k in mixture.component_class)
-            ]
-        )
         label = int(cells[layout.label].codes[0]) if layout.label in cells else None
+        boxes, log_weights = _weigh(release, cells)
         if label is not None and release.labeller is None:
-            log_weights = np.where(mixture.component_class == label, log_weights, -np.inf)
+            log_weights = np.where(release.mixture.component_class == label, log_weights, -np.inf)
             label = None
         exact = {name: float(cell.values[0]) for name, cell in cells.items() if cell.values is not None}
         return cls(layout, exact, boxes, np.exp(log_weights - logsumexp(log_weights)), label)
@@ -84,6 +77,8 @@ class Condition:
     def sample(self, mixture: GaussianMixture, n: int, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Components and latent rows under the condition."""
         components = rng.choice(len(self.weights), size=n, p=self.weights)
+        if not self.boxes:
+            return components, mixture.sample(components, rng)
         latent = np.empty((n, mixture.dim))
         for c, k in enumerate(mixture.component_class):
             mine = components == c
@@ -95,6 +90,22 @@ class Condition:
         """The given numbers and dates as columns."""
         known = {name: value for name, value in self.values.items() if np.isfinite(value)}
         return {name: _bins(name, self.layout).of_values(np.full(n, value)) for name, value in known.items()}
+
+
+def _weigh(release: Release, cells: Mapping[str, Cells]) -> tuple[tuple[Boxes, ...], FloatArray]:
+    """Where given cells put a row in each class's latent space, and the log weight of every component there."""
+    layout, mixture, encoder = release.layout, release.mixture, release.encoder
+    if isinstance(encoder, Projected):  # whose columns cannot be given
+        return (), np.log(mixture.weights)
+    free = Cells(np.array([NOWHERE]), np.array([np.nan]))
+    features = [cells.get(name, free) for name in layout.names]
+    codes, values = [cell.codes for cell in features], [cell.values for cell in features]
+    boxes = tuple(encoder.boxes(codes, values, layout.bins, k) for k in range(layout.classes))
+    inside = [
+        (mixture.log_boxes(c, b.low, b.high, b.is_point, FINE) + b.log_change)[0]
+        for c, b in enumerate(boxes[k] for k in mixture.component_class)
+    ]
+    return boxes, np.log(mixture.weights) + np.array(inside)
 
 
 def keep_class(draw: Callable[[int], Drawn], n: int, label: int) -> Drawn:

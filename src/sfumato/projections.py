@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.fft import idctn
 from scipy.linalg import block_diag
+from scipy.special import ndtri
 
 from sfumato.bins import FloatArray, IntArray
 from sfumato.schema import Group
@@ -31,7 +32,7 @@ from sfumato.schema import Group
 FIXED_BITS = 24  # a value's place between its bounds, as a whole number
 ENTRY_BITS = 12  # fractional bits of a matrix entry, and of a coordinate
 LARGEST = (16 << ENTRY_BITS) - 1  # |coordinate| < 16
-WIDEST = 1024  # columns of a group whose coordinates stay below 16 as they are
+WIDEST = 1000  # columns whose coordinates together stay below 16 in length as they are, with room for rounding
 SEED = 0  # of a random projection: public, the same for every table
 
 
@@ -40,14 +41,12 @@ class Projection:
     """The map of all groups together: `matrix` has a row a coordinate and a column a table column."""
 
     matrix: IntArray
-    halvings: int = 0  # by which coordinates of wide groups are scaled down, so that they stay below 16
+    halvings: int = 0  # by which coordinates of many columns are scaled down, so that no row's are longer than 16
 
     @classmethod
     def of(cls, groups: Iterable[Group]) -> Projection:
-        groups = list(groups)
-        widest = max(len(group.names) for group in groups)
         matrix = np.rint(block_diag(*(directions(group) for group in groups)) * 2.0**ENTRY_BITS).astype(np.int64)
-        return cls(matrix, max(0, math.ceil(math.log2(widest / WIDEST) / 2)))
+        return cls(matrix, max(0, math.ceil(math.log2(matrix.shape[1] / WIDEST) / 2)))
 
     @property
     def dim(self) -> int:
@@ -86,9 +85,14 @@ def directions(group: Group) -> FloatArray:
     if group.projection == "dct2":
         return _cosines(group)
     if group.projection == "random":
-        drawn = np.random.default_rng(SEED).standard_normal((len(group.names), group.directions))
-        return np.asarray(np.linalg.qr(drawn)[0].T)
+        return np.asarray(np.linalg.qr(_normals(len(group.names), group.directions))[0].T)
     return np.eye(len(group.names))
+
+
+def _normals(rows: int, columns: int) -> FloatArray:
+    """Normal draws from raw bits, which every version of numpy gives alike: a release is read by later ones."""
+    bits = np.random.PCG64(SEED).random_raw(rows * columns) >> np.uint64(11)
+    return np.asarray(ndtri((bits + 0.5) * 2.0**-53).reshape(rows, columns))
 
 
 def _cosines(group: Group) -> FloatArray:

@@ -16,17 +16,20 @@ import pandas as pd
 import pyarrow as pa
 from scipy.special import logsumexp
 
-from sfumato.bins import CategoryBins, FloatArray, IntArray, Layout
+from sfumato.bins import CategoryBins, FloatArray, IntArray, Layout, OrderedBins
 from sfumato.coding import Cells, code_cells, code_label, read_batches
 from sfumato.conditions import Condition, Drawn, Where, keep_class, keep_where
 from sfumato.encoding.affine import Affine
+from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import Labeller
+from sfumato.models.quadratic import QuadraticLabeller
 from sfumato.private.accounting import Adjacency, Spend
+from sfumato.projections import ENTRY_BITS, FIXED_BITS, Projection
 from sfumato.schema import ROW, Category, Date, Schema
-from sfumato.tables import open_table
+from sfumato.tables import numbers, open_table
 from sfumato.text import one_line, rounded_up
 
 BATCH_ROWS = 1 << 16
@@ -78,9 +81,9 @@ class Release:
     schema: Schema
     guarantee: Guarantee
     mechanism: str
-    encoder: Scores | Affine
+    encoder: Scores | Affine | Projected
     mixture: GaussianMixture
-    labeller: Labeller | None = None  # where labels are not the mixture's own
+    labeller: Labeller | QuadraticLabeller | None = None  # where labels are not the mixture's own
 
     def __repr__(self) -> str:
         return f"Release({self.mechanism}, {len(self.schema.columns)} columns, {self.guarantee})"
@@ -145,6 +148,8 @@ class Release:
         have no place in the schema are integrated out. Integrals over boxes of the latent Gaussian are
         evaluated on a fixed set of quasi-random points: deterministic, right to a few percent on most rows.
         """
+        if isinstance(self.encoder, Projected):
+            raise ArgumentError("columns in groups have no density: a release of them models a projection")
         opened = open_table(table)
         with_label = self.schema.label is not None and self.schema.label in opened.names
         parts = []
@@ -178,13 +183,18 @@ class Release:
 
     def _frame(self, n: int, rng: np.random.Generator, condition: Condition | None) -> pd.DataFrame:
         drawn = self._draw(n, rng, condition)
-        decoded = self.encoder.decode(drawn.latent, drawn.own, self.layout.bins)
+        decoded = self._decode(drawn, rng)
         columns = dict(zip(self.layout.names, decoded, strict=True))
         if self.layout.label is not None and self.layout.label_bins is not None:
             columns[self.layout.label] = self.layout.label_bins.decode(drawn.labels, rng.random(n))
         if condition is not None:
             columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in condition.fixed(n).items()}
         return pd.DataFrame({name: columns[name] for name in self.schema.columns})
+
+    def _decode(self, drawn: Drawn, rng: np.random.Generator) -> list[pd.Series[Any]]:
+        if isinstance(self.encoder, Projected):
+            return self.encoder.decode(drawn.latent, drawn.own, self.layout.bins, rng)
+        return self.encoder.decode(drawn.latent, drawn.own, self.layout.bins)
 
     def _draw(self, n: int, rng: np.random.Generator, condition: Condition | None) -> Drawn:
         if condition is not None and condition.label is not None:
@@ -197,6 +207,8 @@ class Release:
         own = self.mixture.component_class[components]
         if self.labeller is None:
             return Drawn(latent, own, own)
+        if isinstance(self.labeller, QuadraticLabeller):
+            return Drawn(latent, own, self.labeller.relabel(latent, rng))
         assert isinstance(self.encoder, Scores)  # the encoding whose labels can be adapted
         return Drawn(latent, own, self.labeller.relabel(self.encoder.codes(latent, own), own, rng))
 
@@ -220,18 +232,32 @@ class Release:
     def _log_joint(self, table: Any, with_label: bool) -> Iterator[tuple[FloatArray, IntArray]]:
         """log p(x, class) for every class, and the class of each row (-1 where unknown)."""
         for batch in read_batches(open_table(table), self.layout, self.layout.label if with_label else None):
+            if isinstance(self.encoder, Projected):
+                yield self._log_projected(batch, self.encoder.projection), np.full(batch.num_rows, -1)
+                continue
             cells = [
                 code_cells(batch.column(name), bins)
                 for name, bins in zip(self.layout.names, self.layout.bins, strict=True)
             ]
             joint = np.stack([self._log_class(cells, k) for k in range(self.layout.classes)], axis=1)
-            if self.labeller is not None:
+            if isinstance(self.labeller, Labeller):
                 joint = self.labeller.blend([cell.codes for cell in cells], joint)
             yield joint, code_label(batch, self.layout) if with_label else np.full(batch.num_rows, -1)
+
+    def _log_projected(self, batch: pa.RecordBatch, projection: Projection) -> FloatArray:
+        """log p(z, class) of rows' projection for every class; of the class given z, where labels are adapted."""
+        columns = zip(self.layout.names, self.layout.bins, strict=True)
+        ordered = [(batch.column(name), bins) for name, bins in columns if isinstance(bins, OrderedBins)]
+        fixed = np.stack([bins.fixed(numbers(cells), FIXED_BITS) for cells, bins in ordered])
+        latent = np.asarray(projection.apply(fixed).T * 2.0**-ENTRY_BITS, dtype=np.float64)
+        if isinstance(self.labeller, QuadraticLabeller):
+            return self.labeller.log_probabilities(latent)
+        return self.mixture.log_joint(latent)
 
     def _log_class(self, cells: list[Cells], k: int) -> FloatArray:
         """log(weight of class k) + log p(x | k)."""
         codes, values = [cell.codes for cell in cells], [cell.values for cell in cells]
+        assert not isinstance(self.encoder, Projected)
         boxes = self.encoder.boxes(codes, values, self.layout.bins, k)
         parts = [
             np.log(self.mixture.weights[c]) + self.mixture.log_boxes(c, boxes.low, boxes.high, boxes.is_point)

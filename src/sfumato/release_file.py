@@ -24,23 +24,28 @@ from safetensors.numpy import save as save_arrays
 from sfumato import __version__
 from sfumato.bins import FloatArray, Layout, OrderedBins
 from sfumato.encoding.affine import Affine, check_affine
+from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.errors import ReleaseError, SchemaError
 from sfumato.files import replacing
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import MOST_EVIDENCE, Labeller
+from sfumato.models.quadratic import QuadraticLabeller
 from sfumato.private.accounting import Adjacency, Spend, delta_of
+from sfumato.projections import Projection
 from sfumato.release import Guarantee, Release
 from sfumato.schema import DEFAULT_BINS, ROW, Category, Column, Date, Schema
 from sfumato.text import one_line
 
 FORMAT = "sfumato-release"
-VERSION = 3  # 1 had one component a class, 2 no labels of their own; a file that is like them still says so
+VERSION = 4  # 1 had one component a class, 2 no labels of their own, 3 neither groups nor a shape that components
+# share; a file that is like them still says so
 JSON_NAME = "release.json"
 ARRAYS_NAME = "arrays.safetensors"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a release does not tell when it was made
 MOST_JSON_BYTES = 1 << 26
 MOST_COMPONENTS = 10_000  # of a class
+MOST_LABEL_DIRECTIONS = 256  # that the labels of columns in groups are a function of
 SMALL_JSON_BYTES = 1 << 20
 MOST_JSON_INFLATION = 100  # what anyone would call their columns and categories does not pack so tightly
 MOST_JSON_LISTS = 1 << 20  # brackets and braces: memory for each is many times its length
@@ -48,6 +53,7 @@ HEADER_BYTES = 1 << 20
 MOST_INFLATION = 1000  # deflate packs no tighter, so a file has no room for more bins than this allows
 LARGEST_ENTRY = 1e6  # far above any latent mean or covariance, far below what overflows
 SMALLEST_EIGENVALUE = 1e-9
+SMALLEST_SCALE = 1e-3
 SMALLEST_VARIANCE = 1e-18  # in latent units, or of a column's range
 ROUNDING = 1 + 1e-9
 
@@ -78,12 +84,13 @@ _Several: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MOST_COMPONENTS
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid")
     format: Literal["sfumato-release"]
-    version: Literal[1, 2, 3]
+    version: Literal[1, 2, 3, 4]
     library: str
-    mechanism: Literal["mixture"]
-    encoding: Literal["scores", "affine"]
+    mechanism: Literal["mixture", "clustmix"]
+    encoding: Literal["scores", "affine", "projected"]
     components: Annotated[tuple[_Several, ...], Field(fail_fast=True)] | None = None
     alpha: Annotated[float, Field(strict=True, ge=0, lt=1, allow_inf_nan=False)] | None = None
+    directions: Annotated[int, Field(strict=True, ge=1, le=MOST_LABEL_DIRECTIONS)] | None = None
     guarantee: _Guarantee
     data_schema: dict[str, Any] = Field(alias="schema")
 
@@ -94,12 +101,13 @@ def write(release: Release, path: str | Path) -> None:
     several = {} if _is_old(release) else {"components": np.bincount(mixture.component_class).tolist()}
     document = {
         "format": FORMAT,
-        "version": VERSION if release.labeller is not None else 2 if several else 1,
+        "version": _version(release),
         "library": __version__,
         "mechanism": release.mechanism,
         "encoding": release.encoding,
         **several,
         **({} if release.labeller is None else {"alpha": release.labeller.alpha}),
+        **({"directions": len(release.labeller.matrix)} if isinstance(release.labeller, QuadraticLabeller) else {}),
         "guarantee": guarantee_data(release.guarantee),
         "schema": release.schema.dump(),
     }
@@ -125,11 +133,18 @@ def read(path: str | Path) -> Release:
     return _release(document[0], document[1], layout, arrays, path)
 
 
+def _version(release: Release) -> int:
+    """The oldest version that can hold a release."""
+    if release.mechanism != "mixture" or isinstance(release.encoder, Projected):
+        return VERSION
+    return 3 if release.labeller is not None else 1 if _is_old(release) else 2
+
+
 def _is_old(release: Release) -> bool:
     """Whether version 1 can hold a release: one component a class, with scores that are standard normal."""
     encoder = release.encoder
     matched = isinstance(encoder, Scores) and encoder.columns[0].latent is not None
-    return release.mixture.is_simple and not matched
+    return release.mixture.is_simple and not matched and release.mechanism == "mixture"
 
 
 def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
@@ -157,9 +172,16 @@ def released_arrays(release: Release) -> dict[str, FloatArray]:
     """Every array of a release, by its name in the file."""
     mixture, labeller = release.mixture, release.labeller
     found = {"weights": mixture.weights, "means": mixture.means, "covariances": mixture.covariances}
-    if labeller is not None:
+    if _version(release) == VERSION:
+        found["scales"] = mixture.scales
+    if isinstance(labeller, Labeller):
         found["intercepts"] = labeller.intercepts
         found |= {f"evidence.{c}": table for c, table in enumerate(labeller.evidence)}
+    if isinstance(labeller, QuadraticLabeller):
+        found |= {"matrix": labeller.matrix, "centre": labeller.centre, "slopes": labeller.slopes}
+        found["radius"] = np.array([labeller.radius])
+    if isinstance(release.encoder, Projected):
+        found |= {"column_means": release.encoder.means, "column_variances": release.encoder.variances}
     if isinstance(release.encoder, Scores):
         for c, column in enumerate(release.encoder.columns):
             found[f"order.{c}"] = column.order.astype(np.int64)
@@ -169,24 +191,48 @@ def released_arrays(release: Release) -> dict[str, FloatArray]:
 
 def _shapes(layout: Layout, document: _Document, path: str | Path) -> dict[str, tuple[int, ...]]:
     """What arrays a release of this schema has; their sizes are known before any is read."""
-    k, d = layout.classes, len(layout.names)
-    if document.version < 3 and (document.components is None) != (document.version == 1):
-        raise ReleaseError(f"{path}: components do not fit its format version")
-    if document.components is not None and len(document.components) != k:
-        raise ReleaseError(f"{path}: components do not fit the classes of its schema")
-    if (document.alpha is None) != (document.version < 3):
-        raise ReleaseError(f"{path}: alpha does not fit its format version")
-    if document.alpha is not None and (k < 2 or document.encoding != "scores"):
-        raise ReleaseError(f"{path}: labels of their own do not fit its schema and encoding")
+    k = layout.classes
+    _check_version(layout, document, path)
+    d = sum(group.directions for group in layout.groups) if layout.groups else len(layout.names)
     m = k if document.components is None else sum(document.components)
-    shapes: dict[str, tuple[int, ...]] = {"weights": (m,), "means": (m, d), "covariances": (m, d, d)}
+    tied = document.version == VERSION
+    shapes: dict[str, tuple[int, ...]] = {"weights": (m,), "means": (m, d), "covariances": (k if tied else m, d, d)}
+    if tied:
+        shapes["scales"] = (m,)
     for c, size in enumerate(layout.sizes if document.encoding == "scores" else ()):
         shapes[f"order.{c}"] = (size,)
         shapes[f"masses.{c}"] = (k, size)
-    if document.alpha is not None:
+    if document.encoding == "projected":
+        shapes |= {"column_means": (k, len(layout.names)), "column_variances": (k, len(layout.names))}
+    if document.directions is not None:
+        p = document.directions
+        shapes |= {"matrix": (p, d), "centre": (p,), "slopes": (k, 1 + p + p * (p + 1) // 2), "radius": (1,)}
+    elif document.alpha is not None:
         margins = 1 if k == 2 else k
         shapes |= {"intercepts": (margins,)} | {f"evidence.{c}": (margins, s) for c, s in enumerate(layout.sizes)}
     return shapes
+
+
+def _check_version(layout: Layout, document: _Document, path: str | Path) -> None:
+    """Whether what a document says goes together."""
+    k, version = layout.classes, document.version
+    projected = document.encoding == "projected"
+    new = projected or document.mechanism == "clustmix"
+    fits = {
+        "mechanism and encoding do not fit its format version": new == (version == VERSION),
+        "its encoding does not fit its schema": projected == bool(layout.groups)
+        and (not new or document.encoding != "affine"),
+        "components do not fit its format version": version == 3 or (document.components is None) == (version == 1),
+        "components do not fit the classes of its schema": document.components is None or len(document.components) == k,
+        "alpha does not fit its format version": version == VERSION or (document.alpha is None) == (version < 3),
+        "labels of their own do not fit its schema and encoding": document.alpha is None
+        or (k > 1 and document.encoding != "affine"),
+        "directions do not fit its labels": (document.directions is not None)
+        == (projected and document.alpha is not None),
+    }
+    for what, holds in fits.items():
+        if not holds:
+            raise ReleaseError(f"{path}: {what}")
 
 
 def _document(archive: zipfile.ZipFile, path: str | Path) -> tuple[_Document, Schema]:
@@ -286,8 +332,13 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         insist((masses > 0).all(), f"masses.{c} are not probabilities")
         insist(np.allclose(masses.sum(axis=1), 1.0, atol=1e-6), f"masses.{c} do not add up to one")
         columns.append(ColumnScores(order, masses))
-    labeller = None
-    if document.alpha is not None:
+    if "scales" in arrays:
+        insist((arrays["scales"] > SMALLEST_SCALE).all(), "scales are not positive")
+    labeller: Labeller | QuadraticLabeller | None = None
+    if document.directions is not None:
+        insist(arrays["radius"][0] > 0, "the radius of the labels is not positive")
+        labeller = QuadraticLabeller(arrays["matrix"], arrays["centre"], arrays["slopes"], float(arrays["radius"][0]))
+    elif document.alpha is not None:
         evidence = tuple(arrays[f"evidence.{c}"] for c in range(len(layout.sizes)))
         for table in (arrays["intercepts"], *evidence):
             insist((np.abs(table) <= MOST_EVIDENCE).all(), "the evidence for a label is too large")
@@ -307,11 +358,16 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         given.entry,
     )
     classes = np.repeat(np.arange(layout.classes), document.components or 1)
-    mixture = GaussianMixture(weights, arrays["means"], arrays["covariances"], classes)
-    encoder: Scores | Affine = Affine()
+    mixture = GaussianMixture(
+        weights, arrays["means"], arrays["covariances"], classes, arrays.get("scales", np.zeros(0))
+    )
+    encoder: Scores | Affine | Projected = Affine()
     if document.encoding == "scores":
         encoder = Scores(tuple(columns))
         encoder = encoder if document.components is None else encoder.matched(mixture)
+    elif document.encoding == "projected":
+        told = arrays["column_means"], arrays["column_variances"]
+        encoder = Projected.of(Projection.of(layout.groups), *told, mixture)
     return Release(schema, guarantee, document.mechanism, encoder, mixture, labeller)
 
 
@@ -323,7 +379,7 @@ def _check_guarantee(given: _Guarantee, schema: Schema, insist: Callable[[Any, s
     insist(schema.label is not None or not is_label, "label adjacency without a label")
     insist(given.entry is None or given.secure, "a release without a guarantee that a ledger counts")
     insist(given.spends, "the guarantee has no spends")
-    least = 1.0 if given.adjacency is Adjacency.ADD_REMOVE else math.sqrt(2.0)
+    least = math.sqrt(2.0) if given.adjacency is Adjacency.REPLACE_ONE else 1.0
     least *= 1 if schema.unit is None else schema.unit.rows
     for spend in given.spends:
         insist(spend.name.isprintable(), "a spend's name cannot be printed")

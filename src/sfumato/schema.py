@@ -258,6 +258,10 @@ class Schema(BaseModel):
     def _with_groups(self) -> Schema:
         """The columns of groups stand among the others, behind them."""
         columns: dict[str, Column] = dict(self.columns)
+        if sum(len(group.names) for group in self.groups.values()) > MAX_GROUP:
+            raise ValueError(f"groups: they have more than {MAX_GROUP} columns together")
+        if sum(group.directions for group in self.groups.values()) > MOST_DIRECTIONS:
+            raise ValueError(f"groups: keep at most {MOST_DIRECTIONS} directions of them together")
         for place, group in self.groups.items():
             for name in group.names:
                 if name in columns:

@@ -118,6 +118,11 @@ class ColumnScores:
         """The score of each bin, by bin number."""
         return self.in_order[:, self.rank]
 
+    def pooled(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The score of each bin if the classes, so weighted, are taken for one: by bin number, and in latent order."""
+        everyone = ColumnScores(self.order, (weights / weights.sum() @ self.masses)[None])
+        return everyone.scores[0], everyone.in_order[0]
+
     @property
     def means(self) -> FloatArray:
         return (self.masses * self.scores).sum(axis=1)

@@ -36,6 +36,14 @@ SUMMARY_SHARE = 0.3  # for the many small cells that clusters are found in
 SUMMARY_CELLS = 6  # of them for every cluster sought
 LABEL_SHARE = 0.2  # where labels are adapted
 LABEL_ROUNDS = 4
+CELL_ROUNDS = 2  # in which the cells of clustmix are found
+SIGMA_MAX = 0.1  # noise on a point of clustmix, in units where a column's variance is about 1
+MOST_CELLS = 64  # of a class in clustmix, where the number follows from SIGMA_MAX
+FEATURE_SHARE = 0.1  # where points are adapted
+GROUP_LABEL_SHARE = 0.35  # where the labels of rows in groups are adapted: gradients of many features
+GROUP_LABEL_ROUNDS = 30
+MOST_SIGMA = 10.0
+ADAPTS = ("auto", "labels", "points", "both")
 MOST_LABEL_WEIGHTS = 2000  # of a label model: its Hessian has the square of that
 
 
@@ -84,6 +92,16 @@ class Plan:
     expected_kl: dict[str, float]
     components: int | None  # a class; None: as many as the noisy counts say will pay
     reach: float  # how many times the noise's variance is what it would be for one row added or removed
+    sigma_max: float = SIGMA_MAX  # the noise that a point of clustmix may carry
+    most_cells: int = MOST_CELLS  # of a class in clustmix
+
+    def share(self, name: str) -> float:
+        """A round's part of the squared budget; 0 where there is no such round."""
+        return sum(each.share for each in self.rounds if each.name == name)
+
+    def budget(self, name: str, remaining: float) -> float:
+        """A round's squared mu, but no more than is left: sums of shares carry roundings."""
+        return min(self.share(name) * self.mu**2, remaining)
 
     @property
     def histogram_share(self) -> float:
@@ -106,12 +124,14 @@ def make_plan(
     unit_rows: int = 1,
     encoding: str = "scores",
     components: int | str | None = None,
-    adapt: bool | str = False,
+    adapt: bool | str | None = None,
+    mechanism: str = "mixture",
+    sigma_max: float | None = None,
 ) -> Plan:
     """Divide the budget between histograms and moments from public facts alone.
 
     `components` a class, or "auto" for as many as pay by noisy answers. Without a word, scores choose and data units
-    have one. `adapt` sets a part aside for the labels.
+    have one. `adapt` sets a part aside for the labels, or the points of clustmix.
     """
     guess = DEFAULT_ROWS if rows is None else rows
     if isinstance(guess, bool) or not isinstance(guess, int) or not 1 <= guess <= MOST_ROWS:
@@ -119,65 +139,93 @@ def make_plan(
     # A replacement or a changed label moves a query by about sqrt(2), a unit by its rows. (A few queries move further;
     # the curator charges each by its own bound, and only the forecast is off.)
     reach = (1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0) * unit_rows**2
-    number = _number(components, encoding)
-    divide = _divide_affine if encoding == "affine" else _divide_scores
-    adapted = _adapts(adapt, layout, encoding)
-    whole, mu = mu, mu * math.sqrt(1.0 - LABEL_SHARE * adapted)
-    division = divide(layout, guess, mu, reach)
-    if encoding == "scores" and number is None:
-        rest = (1.0 - division.shares[0]) * (1.0 - LLOYD_SHARE) * mu**2 / reach
+    adapted = what_adapts(adapt, layout, encoding, mechanism)
+    number = _number(components, encoding, mechanism)
+    kept = 1.0 - sum(_set_aside(adapted, encoding))
+    division = _DIVIDE[encoding](layout, guess, mu * math.sqrt(kept), reach)
+    if encoding == "scores" and mechanism == "mixture" and number is None:
+        rest = (1.0 - division.shares[0]) * (1.0 - LLOYD_SHARE) * kept * mu**2 / reach
         columns = len(layout.names)
         number = 1 if best_number(guess / layout.classes, columns, columns, rest) == 1 else None
-    if number != 1:
+    if mechanism == "clustmix":
+        division = _into_points(division, encoding)
+    elif number != 1 and encoding != "projected":
         division = _into_cells(division) if encoding == "scores" else _into_clusters(division)
-    if adapted:
-        division = _with_labels(division)
-    share = division.shares[0]
+    division = _with_adapted(division, adapted, encoding)
     return Plan(
         epsilon=epsilon,
         delta=delta,
-        mu=whole,
+        mu=mu,
         adjacency=adjacency,
         rows=guess,
         classes=layout.classes,
         columns=len(layout.names),
         cells=layout.classes * sum(layout.sizes),
         encoding=encoding,
-        rounds=division.rounds(whole),
+        rounds=division.rounds(mu),
         column_shares=tuple(float(s) for s in division.column_shares),
         moment_shares=division.moment_shares,
-        cell_sd=math.sqrt(reach / share / float(division.column_shares.max())) / whole,
+        cell_sd=math.sqrt(reach / division.shares[0] / float(division.column_shares.max())) / mu,
         expected_kl=division.expected_kl,
         components=number,
         reach=reach,
+        sigma_max=_sigma_max(sigma_max, mechanism),
     )
 
 
-def _number(components: int | str | None, encoding: str) -> int | None:
+def _sigma_max(sigma_max: float | None, mechanism: str) -> float:
+    if sigma_max is None:
+        return SIGMA_MAX
+    if mechanism != "clustmix":
+        raise ArgumentError("sigma_max is for mechanism 'clustmix'")
+    if isinstance(sigma_max, bool) or not isinstance(sigma_max, (int, float)) or not 0.0 < sigma_max <= MOST_SIGMA:
+        raise ArgumentError(f"sigma_max must be a number above 0 and at most {MOST_SIGMA:g}, not {sigma_max!r}")
+    return float(sigma_max)
+
+
+def _number(components: int | str | None, encoding: str, mechanism: str) -> int | None:
     """How many components a class has; None where noisy answers are to say."""
-    if components == "auto" or (components is None and encoding == "scores"):
+    chosen = encoding == "scores" or mechanism == "clustmix"
+    if components == "auto" and encoding == "projected" and mechanism == "mixture":
+        return 1
+    if components == "auto" or (components is None and chosen):
         return None
     if components is None:
         return 1
     if isinstance(components, bool) or not isinstance(components, int) or not 1 <= components <= MOST_ASKED:
         raise ArgumentError(f"components must be a whole number from 1 to {MOST_ASKED}, or 'auto', not {components!r}")
+    if encoding == "projected" and mechanism == "mixture" and components != 1:
+        raise ArgumentError("a mixture of columns in groups has one Gaussian a class; mechanism 'clustmix' has more")
     return components
 
 
-def _adapts(adapt: bool | str, layout: Layout, encoding: str) -> bool:
-    """Whether labels are to be adapted; "auto": wherever they can be."""
-    if adapt is not True and adapt is not False and adapt != "auto":
-        raise ArgumentError(f"adapt must be True, False or 'auto', not {adapt!r}")
+def what_adapts(adapt: bool | str | None, layout: Layout, encoding: str, mechanism: str) -> tuple[str, ...]:
+    """What is to be adapted, of "points" and "labels". Without a word nothing in a mixture, whose task is the
+    distribution; in clustmix, whose task is to train on, labels wherever they can be: "auto"."""
+    if adapt is None:
+        adapt = "auto" if mechanism == "clustmix" else False
+    if not (isinstance(adapt, bool) or adapt in ADAPTS):
+        raise ArgumentError(f"adapt must be True, False or one of {', '.join(map(repr, ADAPTS))}, not {adapt!r}")
+    asked = {"points": ("points",), "both": ("points", "labels")}.get(str(adapt), ("labels",) if adapt else ())
     weights = (1 if layout.classes == 2 else layout.classes) * (1 + len(layout.names))
     can = {
-        "encoding 'scores'": encoding == "scores",
+        "encoding 'scores'": encoding != "affine",
         "a label of at least two classes": layout.classes > 1,
-        f"at most {MOST_LABEL_WEIGHTS} weights, classes times columns": weights <= MOST_LABEL_WEIGHTS,
+        f"at most {MOST_LABEL_WEIGHTS} weights, classes times columns": encoding == "projected"
+        or weights <= MOST_LABEL_WEIGHTS,
+        "mechanism 'clustmix' and no groups to move points": "points" not in asked
+        or (mechanism == "clustmix" and encoding == "scores"),
     }
     for needed, holds in can.items():
-        if adapt is True and not holds:
+        if adapt != "auto" and asked and not holds:
             raise ArgumentError(f"adapt needs {needed}")
-    return bool(adapt) and all(can.values())
+    return asked if all(can.values()) else ()
+
+
+def _set_aside(adapted: tuple[str, ...], encoding: str) -> tuple[float, float]:
+    """The parts of the budget for features and labels."""
+    labels = GROUP_LABEL_SHARE if encoding == "projected" else LABEL_SHARE
+    return FEATURE_SHARE * ("points" in adapted), labels * ("labels" in adapted)
 
 
 @dataclass(frozen=True)
@@ -235,14 +283,64 @@ def _into_cells(one: _Division) -> _Division:
     )
 
 
-def _with_labels(one: _Division) -> _Division:
-    """The rounds of a mixture, and those that adapt its labels."""
-    rounds = range(1, LABEL_ROUNDS + 1)
+def _with_adapted(one: _Division, adapted: tuple[str, ...], encoding: str) -> _Division:
+    """The rounds of a model, and those that adapt its points and labels."""
+    features, labels = _set_aside(adapted, encoding)
+    count = (GROUP_LABEL_ROUNDS if encoding == "projected" else LABEL_ROUNDS) * (labels > 0.0)
+    steps = range(1, count + 1)
+    moved = features > 0.0
     return replace(
         one,
-        names=(*one.names, *(f"labels {i}" for i in rounds)),
-        purposes=(*one.purposes, *(f"step {i} of {LABEL_ROUNDS} towards how labels follow columns" for i in rounds)),
-        shares=(*(s * (1.0 - LABEL_SHARE) for s in one.shares), *(LABEL_SHARE / LABEL_ROUNDS for _ in rounds)),
+        names=(*one.names, *(["features"] * moved), *(f"labels {i}" for i in steps)),
+        purposes=(
+            *one.purposes,
+            *(["what a kernel regression on the rows would have to know"] * moved),
+            *(f"step {i} of {count} towards how labels follow columns" for i in steps),
+        ),
+        shares=(
+            *(s * (1.0 - features - labels) for s in one.shares),
+            *([features] * moved),
+            *(labels / count for _ in steps),
+        ),
+    )
+
+
+def _into_points(one: _Division, encoding: str) -> _Division:
+    """The rounds of clustmix: cells are found, then their points, then the shape that they share."""
+    before = one.names.index("shapes") if encoding == "projected" else 1
+    after = before + 1 if encoding == "projected" else len(one.names)
+    rounds = range(1, CELL_ROUNDS + 1)
+    rest = sum(one.shares[before:after])
+    parts = (*(0.15 for _ in rounds), 0.35, 0.35)
+    return replace(
+        one,
+        names=(*one.names[:before], *(f"cells {i}" for i in rounds), "points", "shapes", *one.names[after:]),
+        purposes=(
+            *one.purposes[:before],
+            *(f"round {i} of {CELL_ROUNDS} of cutting each class into cells" for i in rounds),
+            "how many rows each cell holds, where their mean is, how far they spread",
+            "the shape that the cells of a class share",
+            *one.purposes[after:],
+        ),
+        shares=(*one.shares[:before], *(rest * part for part in parts), *one.shares[after:]),
+        expected_kl={},  # what many small cells are worth is not forecast
+    )
+
+
+def _divide_groups(layout: Layout, rows: int, mu: float, reach: float) -> _Division:
+    """Columns in groups: constant shares, which docs/proofs/clustmix.md accounts for."""
+    return _Division(
+        names=("centres", "shape", "shapes", "columns"),
+        purposes=(
+            "where each class lies, and how far rows spread",
+            "the second moment of all rows together, for the main directions",
+            "the shape of each class in these directions",
+            "every column's mean and variance, for the way back",
+        ),
+        shares=(0.05, 0.15, 0.65, 0.15),
+        column_shares=np.full(len(layout.names), 1.0 / len(layout.names)),
+        moment_shares=(0.1, 0.1, 0.8),
+        expected_kl={},
     )
 
 
@@ -326,3 +424,6 @@ def moment_costs(counts: FloatArray, dim: int, clip: float) -> MomentCosts:
         mean=0.5 * dim * clip**2 * per_class,
         covariance=0.25 * dim * (dim + 1) / 2.0 * clip**4 * per_class,
     )
+
+
+_DIVIDE = {"scores": _divide_scores, "affine": _divide_affine, "projected": _divide_groups}

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import qmc
 
@@ -100,6 +101,16 @@ class GaussianMixture:
             z[mine] = self.scales[c] * (z[mine] @ self.factors[self._shape(c)].T) + self.means[c]
         return z
 
+    def log_joint(self, latent: FloatArray) -> FloatArray:
+        """(rows, classes): the log density of latent rows together with each class."""
+        found = np.full((len(latent), self.classes), -np.inf)
+        for c, k in enumerate(self.component_class):
+            factor = self.scales[c] * self.factors[self._shape(c)]
+            apart = solve_triangular(factor, (latent - self.means[c]).T, lower=True)
+            height = np.log(self.weights[c]) - np.log(np.diagonal(factor)).sum() - self.dim * LOG_SQRT_2PI
+            found[:, k] = np.logaddexp(found[:, k], height - 0.5 * (apart**2).sum(axis=0))
+        return found
+
     def sample_inside(self, c: int, n: int, boxes: Boxes, rng: np.random.Generator) -> FloatArray:
         """n latent rows of component c that lie in the one box (or on the point) that `boxes` holds."""
         low, high = boxes.low[0], np.where(boxes.is_point[0], boxes.low[0], boxes.high[0])
@@ -137,7 +148,7 @@ class GaussianMixture:
         patterns, which = np.unique(is_point, axis=0, return_inverse=True)
         for p, pattern in enumerate(patterns):
             order = np.argsort(~pattern, kind="stable")  # exact coordinates first: less to integrate
-            factor = np.linalg.cholesky(self.covariance(c)[np.ix_(order, order)])
+            factor = np.asarray(np.linalg.cholesky(self.covariance(c)[np.ix_(order, order)]), dtype=np.float64)
             mine = np.flatnonzero(which.ravel() == p)
             for start in range(0, len(mine), CHUNK_ROWS):
                 rows = mine[start : start + CHUNK_ROWS]

@@ -22,6 +22,8 @@ class QuadraticLabeller:
     slopes: FloatArray  # (classes, 1 + dim + dim (dim + 1) / 2)
     radius: float
 
+    alpha = 0.0  # of the labels are the mixture's own
+
     def features(self, latent: FloatArray) -> FloatArray:
         """What the logits are linear in, one row each."""
         t = latent @ self.matrix.T - self.centre
@@ -37,7 +39,7 @@ class QuadraticLabeller:
         parts = [self.features(latent[start : start + CHUNK_ROWS]) @ self.slopes.T for start in starts]
         return np.asarray(log_softmax(np.concatenate(parts), axis=1))
 
-    def relabel(self, latent: FloatArray, labels: IntArray, rng: np.random.Generator) -> IntArray:
+    def relabel(self, latent: FloatArray, rng: np.random.Generator) -> IntArray:
         """Labels for rows of the mixture, drawn anew."""
         rises = np.exp(self.log_probabilities(latent)).cumsum(axis=1)
-        return np.asarray((rng.random(len(labels))[:, None] >= rises[:, :-1]).sum(axis=1))
+        return np.asarray((rng.random(len(latent))[:, None] >= rises[:, :-1]).sum(axis=1))

@@ -35,6 +35,7 @@ from sfumato.private.queries import (
     quantise,
 )
 
+FACTORS = (1, 2, 4, 8)  # of a squared distance: at most 2^15 on the latent grid
 LARGEST_RADIUS = 1 << 32  # squared, on the latent grid: sums of squared norms over 2^30 rows stay below 2^62
 
 
@@ -114,6 +115,10 @@ class ColumnImage:
 
     centres: IntArray  # (classes, columns), from 0 to 2^FIXED_BITS
     factor: int = 2
+
+    def __post_init__(self) -> None:
+        if self.factor not in FACTORS or self.centres.min() < 0 or self.centres.max() > 1 << FIXED_BITS:
+            raise ValueError("centres must lie between the bounds, and the factor must be 1, 2, 4 or 8")
 
     @property
     def dim(self) -> int:
@@ -205,7 +210,7 @@ class ClippedGradient:
         total = np.zeros(self.slopes.shape)
         for part in chunks(batch, max(1, CHUNK_CELLS // self.image.dim)):
             phi = clip_rows(self.image.rows(part, np.ones(len(part), dtype=bool), 0), self.radius)
-            # Exact: products of whole numbers below 2^16 and up to 2^17, at most 2^20 of them.
+            # Exact: products of whole numbers below 2^16 and of at most 2^16, at most 2^20 of them.
             total += self._residuals(phi, part.labels) @ phi.T
         return total.ravel().astype(np.int64)
 
@@ -231,8 +236,9 @@ class Spreads:
     Sensitivity. With weights a = sqrt(shares[0]), b = sqrt(shares[1]) / r and c = sqrt(shares[2]) / r^2 a row's
     contribution (a, b z, c |z|^2) has squared norm at most a^2 + b^2 r^2 + c^2 r^4 = 1 (add-remove). A changed label,
     or a replacement by a row of another group, changes two blocks by at most 1 each, sqrt(2). A replacement z -> y
-    inside a group leaves the count, moves the sum by at most 2 r and the squared norm by at most r^2:
-    4 shares[1] + shares[2].
+    inside a group leaves the count. With f = shares, and |y| = s |z|, s <= 1, the change is at most that of opposite
+    rows with |z| = r, f[1] (1 + s)^2 + f[2] (1 - s^2)^2. Its slope is 2 (1 + s) (f[1] - 2 f[2] s (1 - s)): it grows up
+    to 4 f[1], or has a peak before s = 1/2, where it is f[2] (1 + s)^3 (1 - s) <= 27/16. So: max(2, 4 f[1]).
     """
 
     latent: Latent
@@ -272,7 +278,7 @@ class Spreads:
             return SLACK
         if adjacency is Adjacency.LABEL:
             return SLACK * math.sqrt(2.0)
-        return SLACK * math.sqrt(max(2.0, 4.0 * self.shares[1] + self.shares[2]))
+        return SLACK * math.sqrt(max(2.0, 4.0 * self.shares[1]))
 
     def unpack(self, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Counts (groups), sums (groups, d) and squared norms (groups), in latent units."""

@@ -83,14 +83,20 @@ def isolet() -> DataSet:
     table = pd.read_parquet(_found("isolet.parquet")).drop(columns="part")
     table.insert(0, "sound", np.where(table.pop("letter").isin(VOWELS), "vowel", "other"))
     train, test = _split(table)
-    return DataSet("isolet", train, test, "sound", ("other", "vowel"), 1 / len(train), 6_000, None, (-1.0, 1.0))
+    columns = {"sound": {"type": "category", "values": ["other", "vowel"]}}
+    sounds = {"columns": "f{1..617}", "min": -1, "max": 1, "projection": "pca"}
+    schema = Schema.of({"label": "sound", "columns": columns, "groups": {"sounds": sounds}})
+    return DataSet("isolet", train, test, "sound", ("other", "vowel"), 1 / len(train), 6_000, schema, (-1.0, 1.0))
 
 
 def mnist() -> DataSet:
     """Handwritten digits: px_0 to px_783, row by row, and the digit. Pixels are bytes."""
     with np.load(_found("mnist.npz")) as file:
         train, test = (_digits(file[f"x_{part}"], file[f"y_{part}"]) for part in ("train", "test"))
-    return DataSet("mnist", train, test, "digit", tuple(range(10)), 1e-5, 60_000, None, (0.0, 255.0), (28, 28))
+    columns = {"digit": {"type": "category", "values": list(range(10))}}
+    pixels = {"columns": "px_*", "min": 0, "max": 255, "step": 1, "shape": [28, 28], "projection": "dct2", "keep": 8}
+    schema = Schema.of({"label": "digit", "columns": columns, "groups": {"pixels": pixels}})
+    return DataSet("mnist", train, test, "digit", tuple(range(10)), 1e-5, 60_000, schema, (0.0, 255.0), (28, 28))
 
 
 LOADERS: dict[str, Callable[[], DataSet]] = {

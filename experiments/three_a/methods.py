@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ import sfumato as sf
 from experiments.three_a.cube import Cube
 from experiments.three_a.data import DataSet
 from experiments.three_a.judge import lightgbm
-from sfumato.api import MECHANISMS
 from sfumato.published import baselines
 from sfumato.published import clustmix as clustmix_printed
 
@@ -65,15 +63,11 @@ def mixture(data: DataSet, epsilon: float, delta: float, seed: int | None, rows:
 
 def mixture_adapted(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
     """The strict mixture with label adaptation."""
-    if "adapt" not in inspect.signature(sf.fit).parameters:
-        raise NotThere("this version of the library has no label adaptation")
     return _sampled(data, epsilon, delta, seed, rows, adapt=True)
 
 
 def clustmix(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
     """The strict ClustMix."""
-    if "clustmix" not in MECHANISMS:
-        raise NotThere("this version of the library has no strict ClustMix")
     return _sampled(data, epsilon, delta, seed, rows, mechanism="clustmix")
 
 

@@ -15,6 +15,7 @@ from sfumato.mechanisms.clustmix import fit_clustmix
 from sfumato.mechanisms.groups import fit_groups
 from sfumato.mechanisms.mixture import fit_mixture
 from sfumato.mechanisms.plan import Plan, make_plan
+from sfumato.mechanisms.points import OnStep
 from sfumato.private.account import Ask
 from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
 from sfumato.private.curator import Curator
@@ -45,6 +46,7 @@ def plan(
     components: int | str | None = None,
     adapt: bool | str | None = None,
     sigma_max: float | None = None,
+    alpha: float | None = None,
 ) -> Plan:
     """What a fit would ask and how much it would lose, without touching any data.
 
@@ -74,6 +76,7 @@ def plan(
         adapt=adapt,
         mechanism=mechanism,
         sigma_max=sigma_max,
+        alpha=alpha,
     )
 
 
@@ -90,11 +93,13 @@ def fit(
     components: int | str | None = None,
     adapt: bool | str | None = None,
     sigma_max: float | None = None,
+    alpha: float | None = None,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
     on_spend: Callable[[Spend], None] = lambda spend: None,
+    on_step: OnStep = lambda step, steps, loss: None,
 ) -> Release:
     """Release a private table: a model of its distribution that is (epsilon, delta)-DP.
 
@@ -114,7 +119,9 @@ def fit(
     synthetic rows: labels are then drawn from a logistic model that was corrected by the private labels, and in part
     from the mixture. True or "labels" says so; "points" moves the points of clustmix by kernel inducing points instead
     (it needs the extra `train`), "both" does both, and "auto" adapts labels where they can be: a label of at least two
-    classes, not under `affine`. Without a word a mixture is not adapted, and clustmix is, by "auto".
+    classes, not under `affine`. Without a word a mixture is not adapted, and clustmix is, by "auto". `alpha` holds what
+    is adapted to what it was: the share of labels that stay the model's own, and alpha of the paper's equation (6).
+    `on_step` hears how the points move: the step, how many there are at most, and the loss.
 
     `ledger` (a `Ledger`, or its path or URL) counts the release against the cap of `dataset`, the name under which the
     table was opened there. A release that would exceed the cap is refused before a row is read.
@@ -134,11 +141,12 @@ def fit(
         components=components,
         adapt=adapt,
         sigma_max=sigma_max,
+        alpha=alpha,
         insecure_seed=insecure_seed,
         workers=workers,
     )
     with reserve(job.asked) as entry:
-        return job.release(job.curator(on_spend, entry.draw), entry.id)
+        return job.release(job.curator(on_spend, entry.draw), entry.id, on_step)
 
 
 def prepare(
@@ -154,6 +162,7 @@ def prepare(
     components: int | str | None = None,
     adapt: bool | str | None = None,
     sigma_max: float | None = None,
+    alpha: float | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
 ) -> Job:
@@ -171,6 +180,7 @@ def prepare(
         components=components,
         adapt=adapt,
         sigma_max=sigma_max,
+        alpha=alpha,
     )
     layout = Layout.of(checked)
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
@@ -212,16 +222,18 @@ class Job:
         unit_rows = None if self.schema.unit is None else self.schema.unit.rows
         return Curator(self.engine, self.budget, self.plan.adjacency, self.bits, on_spend, unit_rows, before_noise)
 
-    def release(self, curator: Asker, entry: str | None = None) -> Release:
+    def release(
+        self, curator: Asker, entry: str | None = None, on_step: OnStep = lambda step, steps, loss: None
+    ) -> Release:
         """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
-        parts = self._fit(curator)
+        parts = self._fit(curator, on_step)
         return Release(self.schema, self._guarantee(entry), self.mechanism, *parts)
 
-    def _fit(self, curator: Asker) -> tuple[Any, ...]:
+    def _fit(self, curator: Asker, on_step: OnStep) -> tuple[Any, ...]:
         if self.plan.encoding == "projected":
             return fit_groups(curator, self.layout, self.plan)
         if self.mechanism == "clustmix":
-            return fit_clustmix(curator, self.layout, self.plan)
+            return fit_clustmix(curator, self.layout, self.plan, on_step)
         if self.plan.label_rounds:
             return fit_adapted(curator, self.layout, self.plan)
         return fit_mixture(curator, self.layout, self.plan)

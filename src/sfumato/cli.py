@@ -63,6 +63,7 @@ Components = Annotated[
     str | None,
     typer.Option(help="Gaussians a class: a number, or auto for as many as noisy answers say will pay (the default)."),
 ]
+TOLD_STEPS = 50  # of training, between two lines about it
 Adapt = Annotated[
     str | None,
     typer.Option(help="Spend a part on what classifiers need: labels, points (of clustmix), both, auto, or no."),
@@ -72,6 +73,9 @@ Mechanism = Annotated[
 ]
 SigmaMax = Annotated[
     float | None, typer.Option(help="The noise that a point of clustmix may carry; smaller makes fewer, larger cells.")
+]
+Alpha = Annotated[
+    float | None, typer.Option(help="How much adapted labels and points are held to what they were: 0 to below 1.")
 ]
 Delta = Annotated[float, typer.Option(help="Chance that the epsilon bound fails; far below 1 / number of rows.")]
 
@@ -121,6 +125,7 @@ def plan(
     components: Components = None,
     adapt: Adapt = None,
     sigma_max: SigmaMax = None,
+    alpha: Alpha = None,
     encoding: Encode = "scores",
     plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
     as_json: Json = False,
@@ -128,7 +133,7 @@ def plan(
     """Show what a fit would ask and how much it would lose. Touches no data."""
     from sfumato.api import plan as make
 
-    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max)
+    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha)
     plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
     if plot is not None:
         from sfumato.mechanisms.picture import draw_plans, sweep
@@ -156,6 +161,7 @@ def fit(
     components: Components = None,
     adapt: Adapt = None,
     sigma_max: SigmaMax = None,
+    alpha: Alpha = None,
     ledger: Annotated[
         str | None, typer.Option(help="Count the release in this ledger: a file, or a PostgreSQL URL.")
     ] = None,
@@ -178,7 +184,7 @@ def fit(
     from sfumato.tables import open_table
 
     known = Schema.load(schema)
-    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max)
+    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha)
     total = make(known, epsilon=epsilon, delta=delta, **asked).mu
 
     def announce(spend: Spend) -> None:
@@ -197,12 +203,12 @@ def fit(
             known,
             epsilon=epsilon,
             delta=delta,
-            mechanism=mechanism,
             **asked,
             ledger=books,
             dataset=dataset,
             insecure_seed=insecure_seed,
             on_spend=announce,
+            on_step=_tell_steps,
         )
         release.save(output)
     if as_json:
@@ -403,6 +409,11 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def _tell_steps(step: int, steps: int, loss: float) -> None:
+    if step % TOLD_STEPS == 0:
+        _say(f"moving points: step {step} of at most {steps}, loss {loss:.4f}")
+
+
 def _print_json(data: Any) -> None:
     print(json.dumps(data, indent=2, ensure_ascii=False))
 
@@ -468,6 +479,7 @@ def _asked(
     components: str | None,
     adapt: str | None,
     sigma_max: float | None,
+    alpha: float | None,
 ) -> dict[str, Any]:
     """What `plan` and `fit` are asked alike."""
     return {
@@ -478,6 +490,7 @@ def _asked(
         "components": int(components) if components is not None and components.isdecimal() else components,
         "adapt": False if adapt == "no" else adapt,
         "sigma_max": sigma_max,
+        "alpha": alpha,
     }
 
 

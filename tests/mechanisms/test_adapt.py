@@ -69,8 +69,8 @@ def test_auto_adapts_where_it_can() -> None:
     [
         ({"schema": {"columns": COLUMNS}}, "adapt needs a label of at least two classes"),
         ({"encoding": "affine"}, "adapt needs encoding 'scores'"),
-        ({"adapt": "yes"}, "adapt must be True, False or 'auto', not 'yes'"),
-        ({"adapt": 1}, "adapt must be True, False or 'auto', not 1"),
+        ({"adapt": "yes"}, "adapt must be True, False or one of 'auto', 'labels', 'points', 'both', not 'yes'"),
+        ({"adapt": 1}, "adapt must be True, False or one of 'auto', 'labels', 'points', 'both', not 1"),
     ],
 )
 def test_what_cannot_be_adapted_is_refused(options: dict[str, Any], message: str) -> None:

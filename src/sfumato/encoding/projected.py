@@ -8,6 +8,7 @@ small, heaped at both ends where it is as large as that of ink on paper.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,7 @@ from sfumato.projections import Projection
 LEVELS = 128  # places at which the inverse of a beta distribution is computed
 SMALLEST_SHAPE = 1e-2  # of a beta distribution
 NARROWEST, WIDEST = 1e-4, 0.98  # variance of a column, as a share of the largest there can be at its mean
+JITTER = 0.1  # of a column's standard deviation, independent
 SMALLEST_MEAN = 1e-3  # of a column, in units of its range
 CHUNK_ROWS = 1 << 13
 
@@ -73,10 +75,10 @@ class Projected:
 
     def _places(self, latent: FloatArray, labels: IntArray, rng: np.random.Generator) -> FloatArray:
         """Where rows lie between the bounds, from 0 to 1."""
-        lost = np.maximum(self.variances - self.explained, 0.0)[labels]
         apart = (latent - self.centres[labels]) @ self.projection.back.T
-        apart += np.sqrt(lost) * rng.standard_normal(apart.shape)
-        share = ndtr(apart / np.sqrt(np.maximum(self.explained[labels] + lost, 1e-12)))
+        apart /= np.sqrt(np.maximum(self.explained, 1e-12))[labels]
+        apart += JITTER * rng.standard_normal(apart.shape)
+        share = ndtr(apart / math.hypot(1.0, JITTER))
         level = np.minimum((share * LEVELS).astype(np.int64), LEVELS - 1)
         columns = np.arange(self.means.shape[1])
         return np.asarray(self.quantiles[labels[:, None], columns[None, :], level])

@@ -23,7 +23,6 @@ from sfumato.models.labeller import MOST_EVIDENCE, Labeller
 from sfumato.private.gradients import Gradient, LabelModel
 from sfumato.private.queries import Answer, Asker, Query
 
-ALPHA = 0.25  # of the labels are the mixture's own
 DRAWN = 20_000  # rows of the mixture that the regression is fitted to, and the Hessian taken of
 WITHIN = 0.95  # of these rows are not clipped
 PRIOR = 1.0  # rows' worth of a pull to zero, so that the regression on drawn rows has a solution
@@ -77,7 +76,7 @@ def fit_labels(curator: Asker, plan: Plan, marginals: Marginals, scores: Scores,
         moved = drawn.limit(step(curvature, gradient, sd).reshape(weights.shape)).ravel()
         weights, before = weights + moved.reshape(weights.shape), gradient
     columns = zip(*_evidence(weights, tables), strict=True)
-    return Labeller(ALPHA, _inside(weights[:, 0]), tuple(_inside(np.stack(rows)) for rows in columns))
+    return Labeller(plan.alpha, _inside(weights[:, 0]), tuple(_inside(np.stack(rows)) for rows in columns))
 
 
 def log_odds(marginals: Marginals) -> list[list[FloatArray]]:

@@ -21,14 +21,16 @@ from sfumato.mechanisms.cells import Found, find_cells
 from sfumato.mechanisms.groups import look_within
 from sfumato.mechanisms.mixture import ask_histograms
 from sfumato.mechanisms.plan import Plan
-from sfumato.mechanisms.points import move_points
+from sfumato.mechanisms.points import OnStep, move_points
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import Labeller
 from sfumato.private.queries import Asker, Cells, ScoreImage
 
 
-def fit_clustmix(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores, GaussianMixture, Labeller | None]:
-    """Ask all queries and build the model from their answers."""
+def fit_clustmix(
+    curator: Asker, layout: Layout, plan: Plan, on_step: OnStep = lambda step, steps, loss: None
+) -> tuple[Scores, GaussianMixture, Labeller | None]:
+    """Ask all queries and build the model from their answers; `on_step` hears how the points move."""
     kept = sum(each.share for each in plan.label_rounds) * plan.mu**2
     model = Withheld(curator, kept)
     marginals = clean(*ask_histograms(model, layout, plan), layout.bins)
@@ -37,7 +39,7 @@ def fit_clustmix(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores, Ga
     found = find_cells(model, ScoreImage.of(scores.tables()), marginals.counts, spreads, plan)
     shapes = look_within(model, found, plan.budget("shapes", model.remaining))
     if plan.share("features"):
-        found = adapt_points(model, plan, scores, marginals, found, shapes)
+        found = adapt_points(model, plan, scores, marginals, found, shapes, on_step)
     mixture = assemble(marginals, found, shapes)
     matched = scores.matched(mixture)
     return matched, mixture, fit_labels(curator, plan, marginals, matched, mixture) if plan.label_rounds else None
@@ -51,7 +53,13 @@ def assemble(marginals: Marginals, found: Found, shapes: FloatArray) -> Gaussian
 
 
 def adapt_points(
-    curator: Asker, plan: Plan, scores: Scores, marginals: Marginals, found: Found, shapes: FloatArray
+    curator: Asker,
+    plan: Plan,
+    scores: Scores,
+    marginals: Marginals,
+    found: Found,
+    shapes: FloatArray,
+    on_step: OnStep,
 ) -> Found:
     """Points moved in the scores of all classes together, where a row's place does not depend on its label, and their
     cells' means with them."""
@@ -71,6 +79,7 @@ def adapt_points(
         classes,
         (synthetic, labels),
         float(marginals.counts.sum()),
+        on_step,
     )
     means = found.means + (after - before)
     cells = Cells.of(found.cells.image, [means[classes == k] for k in range(len(shapes))])

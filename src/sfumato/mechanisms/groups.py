@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.bins import FloatArray, Layout
 from sfumato.encoding.projected import Projected, column_variances
-from sfumato.mechanisms.cells import Found, find_cells
+from sfumato.mechanisms.cells import Found, calm_means, find_cells
 from sfumato.mechanisms.moments import pull, unclipped
 from sfumato.mechanisms.plan import Plan, moment_costs, radius
 from sfumato.models.gaussian_mixture import GaussianMixture
@@ -34,7 +34,7 @@ from sfumato.private.queries import FIXED_BITS, LATENT_BITS, MAP_BITS, Asker, La
 from sfumato.projections import Projection
 
 CENTRE_SHARES = (0.1, 0.6, 0.3)  # of the first look, between counts, sums and squared norms
-SHAPE_SHARES = (0.95, 0.05)  # of the second, between the second moment and the classes' sums
+SHAPE_SHARES = (0.6, 0.4)  # of the second, between the second moment and the classes' sums
 ROOM = 1.5  # mean squared norms that a row may have before it is clipped
 EDGE = 1.5  # times the edge of the noise's spectrum: a direction below is taken for noise
 MOST_DIRECTIONS = 48  # in which classes may have shapes of their own
@@ -95,7 +95,8 @@ def fit_groups(
     found = find_cells(curator, image, shape.counts, np.full(layout.classes, float(image.dim)), plan)
     shapes = look_within(curator, found, budget["shapes"])
     mixture = assemble(shape, directions, found, shapes)
-    encoder = look_at_columns(curator, projection, shape, mixture, budget["columns"])
+    spent = budget["columns"] if plan.label_rounds else curator.remaining
+    encoder = look_at_columns(curator, projection, shape, mixture, spent)
     if not plan.label_rounds:
         return encoder, mixture, None
     return encoder, mixture, fit_labels(curator, plan, shape, applied, mixture)
@@ -122,16 +123,25 @@ def look_at_all(curator: Asker, classes: int, projection: Projection, budget: di
     sd = float(second.unpack(answer.sd)[0][0, 0])
     again = FEWEST * float(second.unpack(answer.sd)[1][0, 0])
     counts = np.maximum((counts + np.maximum(cross[0], again)) / 2.0, FEWEST * count_sd)
-    means = middle + cross[1:].T / counts[:, None]
+    both = _joined(sums / counts[:, None], sum_sd[:, 0], middle + cross[1:].T / counts[:, None], again / FEWEST)
+    spoiled = np.asarray((sum_sd[:, 0] ** -2 + (again / FEWEST) ** -2) ** -1 / counts**2)
+    means = calm_means(both, spoiled, counts, np.zeros(classes, dtype=np.int64))
     shape = Shape(counts, means, np.zeros_like(gram[1:, 1:]), sd / counts.sum() * math.sqrt(2.0 * projection.dim))
     return Shape(counts, means, gram[1:, 1:] / counts.sum() - shape.between, shape.edge)
 
 
+def _joined(first: FloatArray, sd: FloatArray, second: FloatArray, other: float) -> FloatArray:
+    """The mean of two noisy answers to one question, each weighted by how well it is known."""
+    weight = (sd**-2 / (sd**-2 + other**-2))[:, None]
+    return np.asarray(weight * first + (1.0 - weight) * second)
+
+
 def find_directions(shape: Shape) -> Directions:
-    """The eigenvectors of the covariance of all rows that stand out of the noise."""
+    """Where class means lie, and the eigenvectors of the covariance of all rows that stand out of the noise."""
+    apart, _, _ = np.linalg.svd((shape.means - shape.weights @ shape.means).T, full_matrices=False)
     values, vectors = np.linalg.eigh(shape.within + shape.between)
     kept = max(1, min(MOST_DIRECTIONS, int((values > EDGE * shape.edge).sum())))
-    main = vectors[:, ::-1][:, :kept]
+    main, _ = np.linalg.qr(np.concatenate([apart[:, : len(shape.means) - 1], vectors[:, ::-1][:, :kept]], axis=1))
     inner, rotation = np.linalg.eigh(main.T @ shape.within @ main)
     scale = np.sqrt(np.maximum(inner, STEEPEST**-2))
     matrix = (rotation / scale).T @ main.T
@@ -207,17 +217,22 @@ def look_at_columns(
     sums = query.unpack(answer.values)[1] / counts[:, None]
     sd = query.unpack(answer.sd)[1][:, 0] / counts
     width = expected.shape[1]
-    offsets = np.stack([o * (1.0 - pull(width * s**2, float((o**2).sum()))) for o, s in zip(sums, sd, strict=True)])
-    offsets = offsets[:, :width]
-    seconds = sums[:, width:] - offsets**2
-    lost = seconds - explained
-    pooled = shape.weights @ lost
-    own = [p * (pooled - o) + o for o, p in zip(lost, _pulls(lost - pooled, sd, width), strict=True)]
-    return Projected.of(projection, expected + offsets, explained + np.maximum(np.stack(own), 0.0), mixture)
+    offsets = settle_columns(sums[:, :width], sd, shape.weights)
+    means = np.clip(expected + offsets, 0.0, 1.0)
+    seconds = shape.weights @ (sums[:, width:] - offsets**2)
+    noise = float(np.linalg.norm(shape.weights * sd))
+    # The variance as a share of the largest there can be at the mean is a column's own, whatever the class.
+    share = np.maximum(seconds, noise) / np.maximum(shape.weights @ (means * (1.0 - means)), noise)
+    return Projected.of(projection, means, share * means * (1.0 - means), mixture)
 
 
-def _pulls(apart: FloatArray, sd: FloatArray, width: int) -> list[float]:
-    return [pull(width * s**2, float((a**2).sum())) for a, s in zip(apart, sd, strict=True)]
+def settle_columns(means: FloatArray, sd: FloatArray, weights: FloatArray) -> FloatArray:
+    """Noisy (classes, columns) pulled to what classes have in common, and that to zero, by James-Stein weights."""
+    width = means.shape[1]
+    pooled = weights @ means
+    common = pooled * (1.0 - pull(width * float((weights * sd) @ (weights * sd)), float((pooled**2).sum())))
+    apart = means - pooled
+    return np.stack([common + a * (1.0 - pull(width * s**2, float(a @ a))) for a, s in zip(apart, sd, strict=True)])
 
 
 def _quantised(image: ProjectedImage) -> tuple[FloatArray, FloatArray]:

@@ -37,6 +37,7 @@ SUMMARY_CELLS = 6  # of them for every cluster sought
 LABEL_SHARE = 0.2  # where labels are adapted
 LABEL_ROUNDS = 4
 CELL_ROUNDS = 2  # in which the cells of clustmix are found
+ALPHA = 0.25  # what is adapted is held so much to where it was: the labels that stay the model's own, alpha of (6)
 SIGMA_MAX = 0.1  # noise on a point of clustmix, in units where a column's variance is about 1
 MOST_CELLS = 64  # of a class in clustmix, where the number follows from SIGMA_MAX
 FEATURE_SHARE = 0.1  # where points are adapted
@@ -94,6 +95,7 @@ class Plan:
     reach: float  # how many times the noise's variance is what it would be for one row added or removed
     sigma_max: float = SIGMA_MAX  # the noise that a point of clustmix may carry
     most_cells: int = MOST_CELLS  # of a class in clustmix
+    alpha: float = ALPHA  # how much adapted labels and points are held to what they were
 
     def share(self, name: str) -> float:
         """A round's part of the squared budget; 0 where there is no such round."""
@@ -127,6 +129,7 @@ def make_plan(
     adapt: bool | str | None = None,
     mechanism: str = "mixture",
     sigma_max: float | None = None,
+    alpha: float | None = None,
 ) -> Plan:
     """Divide the budget between histograms and moments from public facts alone.
 
@@ -170,7 +173,18 @@ def make_plan(
         components=number,
         reach=reach,
         sigma_max=_sigma_max(sigma_max, mechanism),
+        alpha=_alpha(alpha, adapted, encoding),
     )
+
+
+def _alpha(alpha: float | None, adapted: tuple[str, ...], encoding: str) -> float:
+    if alpha is None:
+        return ALPHA
+    if not adapted or encoding == "projected":
+        raise ArgumentError("alpha is for what is adapted of columns outside groups; say adapt='labels' or 'points'")
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0.0 <= alpha < 1.0:
+        raise ArgumentError(f"alpha must be a number from 0 to below 1, not {alpha!r}")
+    return float(alpha)
 
 
 def _sigma_max(sigma_max: float | None, mechanism: str) -> float:

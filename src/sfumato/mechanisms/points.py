@@ -8,6 +8,8 @@ their sums by class. Any number of steps is then free.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,12 +22,15 @@ from sfumato.private.queries import Asker, Image
 BIAS = 1.0  # of the network, as one more input
 RADIUS = 1.45  # of the features: just above sqrt(2) times the bias, the norm of a row of ordinary size
 SHARES = (0.5, 0.5)  # of the query, between the second moment and the sums
-ALPHA = 0.2  # of (6): how much points are held where they were found
 WEIGHT = 3.0  # ridge, in units of the kernel's mean
 NOISIEST = 50.0  # of the noise's edge, as a share of the rows: how many features pay
 FEWEST, MOST = 40, 400  # features
+STEPS = 300  # at most
 SHORT = 0.1  # of the noise's edge: the ridge of the regression that is fallen back on
 SEED = 0  # of the features and of training: free choices, the same for every table
+
+
+OnStep: TypeAlias = Callable[[int, int, float], None]  # hears the step, how many there are at most, and the loss
 
 
 def features_that_pay(rows: float, mu: float) -> int:
@@ -42,6 +47,7 @@ def move_points(
     classes: IntArray,
     synthetic: tuple[FloatArray, IntArray],
     rows: float,
+    on_step: OnStep = lambda step, steps, loss: None,
 ) -> FloatArray:
     """Ask for the features' moments, then move the points; `synthetic` rows and labels of the model so far are what
     the regression falls back on where noise drowns the answer. `image` must not look at the label."""
@@ -71,13 +77,15 @@ def move_points(
         cross,
         features,
         rows=rows,
-        alpha=ALPHA,
+        alpha=plan.alpha,
         gram_sd=sd,
         fallback=_regress(
             np.asarray(features(synthetic[0])), np.eye(count)[synthetic[1]], rows, noise_edge(sd, 2 * width)
         ),
         ridge=WEIGHT,
+        steps=STEPS,
         seed=SEED,
+        on_step=lambda step, loss: on_step(step, STEPS, loss),
     )
     return np.asarray(moved.points, dtype=np.float64)
 

@@ -217,17 +217,18 @@ def test_batches_workers_and_order_do_not_matter(workers: int, rows: int, monkey
     check(totals(open_table(FRAME.sample(frac=1.0, random_state=3)), workers))
 
 
-def test_batches_of_a_huge_group_stay_small() -> None:
-    schema = Schema.parse("groups: {g: {columns: 'x{1..16384}', min: 0, max: 1, projection: random, keep: 2}}")
+def test_batches_of_a_wide_group_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_module, "BATCH_CELLS", 1 << 18)
+    schema = Schema.parse("groups: {g: {columns: 'x{1..1100}', min: 0, max: 1, projection: random, keep: 2}}")
     layout = Layout.of(schema)
-    cells = np.random.default_rng(4).random((600, 16384), dtype=np.float32)
+    cells = np.random.default_rng(4).random((600, 1100), dtype=np.float32)
     frame = pd.DataFrame(cells, columns=layout.names)
     source = Source(open_table(frame), layout)
     parts = [job()[0] for job in source.jobs()]
-    assert [len(part) for part in parts] == [256, 256, 88]
+    assert [len(part) for part in parts] == [238, 238, 124]
     fixed = np.rint(cells.T.astype(float) * TOP).astype(np.int32)
     whole = Projection.of(layout.groups).apply(fixed)
-    assert np.array_equal(np.concatenate([part.projected for part in parts], axis=1), whole)  # type: ignore[arg-type]
+    assert np.array_equal(np.concatenate([part.projected for part in parts], axis=1), whole)
 
 
 def test_a_row_with_a_bad_label_counts_nowhere_and_one_without_label_column_everywhere() -> None:
@@ -251,7 +252,7 @@ def test_a_table_too_large_to_keep_gives_the_same_totals(monkeypatch: pytest.Mon
 # One odd cell
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.one_of(st.sampled_from(ODD), st.text(max_size=6)), st.integers(0, COLUMNS), st.integers(0, 8))
 def test_an_odd_cell_changes_its_own_row_alone(odd: str, column: int, at: int) -> None:
     name = ("kind", *LAYOUT.names)[column]
@@ -259,7 +260,7 @@ def test_an_odd_cell_changes_its_own_row_alone(odd: str, column: int, at: int) -
     changed = base.copy()
     changed.loc[at, name] = odd
     alone, others = read(open_table(changed.iloc[[at]])), np.delete(np.arange(9), at)
-    kept = read(open_table(changed)).only(slice(None))
+    kept = read(open_table(changed))
     mine = slice(at, at + len(alone))
     assert same(kept.only(mine), alone)
     rest = np.delete(np.arange(len(kept)), np.arange(at, at + len(alone)))

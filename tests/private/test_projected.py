@@ -290,7 +290,7 @@ class EveryCell(Spreads):
 def replaced_like(kind: type, adjacency: Adjacency, bound: Adjacency) -> type:
     """The query with one adjacency's bound taken for another's."""
 
-    class Blanket(kind):  # type: ignore[misc]
+    class Blanket(kind):
         def sensitivity(self, asked: Adjacency) -> float:
             return float(super().sensitivity(bound if asked is adjacency else asked))
 
@@ -777,6 +777,7 @@ def test_what_is_no_query_is_refused() -> None:
         ("shares", lambda: Spreads(latent, (0.5, math.nan, 0.5))),
         ("radii", lambda: Spreads(Latent(image, (LARGEST_RADIUS,)), (0.2, 0.3, 0.5))),
         ("entries", lambda: ProjectedImage(np.zeros((1, 1), np.int64), np.array([[MAP_LIMIT + 1]]))),
+        ("a row for each", lambda: ProjectedImage(np.zeros((1, 1), np.int64), np.ones((2, 1), np.int64))),
         ("numbers", lambda: ProjectedImage.of(np.array([[math.nan]]))),
         ("slope", lambda: ClippedGradient(image, slopes[:, :0], 4, 1.0)),
         ("slope", lambda: ClippedGradient(image, slopes + LATENT_LIMIT + 1, 4, 1.0)),

@@ -22,7 +22,8 @@ from sfumato.bins import Bins, FloatArray, IntArray, OrderedBins
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.projections import Projection
 
-LEVELS = 128  # places at which the inverse of a beta distribution is computed
+LEVELS = 65  # places at which the inverse of a beta distribution is computed, and between which it is linear
+FARTHEST = 4.0  # of them, in standard deviations of a normal
 SMALLEST_SHAPE = 1e-2  # of a beta distribution
 NARROWEST, WIDEST = 1e-4, 0.98  # variance of a column, as a share of the largest there can be at its mean
 JITTER = 0.1  # of a column's standard deviation, independent
@@ -58,10 +59,10 @@ class Projected:
 
     @cached_property
     def quantiles(self) -> FloatArray:
-        """(classes, columns, LEVELS): each column's beta distribution, inverted at the middles of equal parts."""
+        """(classes, columns, LEVELS): each column's beta distribution, inverted where a normal is at equal steps."""
         both = self.means * (1.0 - self.means) / self.variances - 1.0
         shapes = [np.maximum(both * share, SMALLEST_SHAPE)[..., None] for share in (self.means, 1.0 - self.means)]
-        return np.asarray(betaincinv(*shapes, (np.arange(LEVELS) + 0.5) / LEVELS))
+        return np.asarray(betaincinv(*shapes, ndtr(np.linspace(-FARTHEST, FARTHEST, LEVELS))), dtype=np.float32)
 
     def decode(
         self, latent: FloatArray, labels: IntArray, bins: Sequence[Bins], rng: np.random.Generator
@@ -78,10 +79,12 @@ class Projected:
         apart = (latent - self.centres[labels]) @ self.projection.back.T
         apart /= np.sqrt(np.maximum(self.explained, 1e-12))[labels]
         apart += JITTER * rng.standard_normal(apart.shape)
-        share = ndtr(apart / math.hypot(1.0, JITTER))
-        level = np.minimum((share * LEVELS).astype(np.int64), LEVELS - 1)
-        columns = np.arange(self.means.shape[1])
-        return np.asarray(self.quantiles[labels[:, None], columns[None, :], level])
+        level = (np.clip(apart / math.hypot(1.0, JITTER), -FARTHEST, FARTHEST) / FARTHEST + 1.0) * (LEVELS - 1) / 2.0
+        below = np.minimum(level.astype(np.int64), LEVELS - 2)
+        flat = self.quantiles.reshape(-1)
+        below_at = (labels[:, None] * self.means.shape[1] + np.arange(self.means.shape[1])) * LEVELS + below
+        low, high = flat[below_at], flat[below_at + 1]
+        return np.asarray(low + (high - low) * (level - below))
 
 
 def column_variances(projection: Projection, mixture: GaussianMixture) -> FloatArray:

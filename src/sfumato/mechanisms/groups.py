@@ -37,7 +37,9 @@ CENTRE_SHARES = (0.1, 0.6, 0.3)  # of the first look, between counts, sums and s
 SHAPE_SHARES = (0.6, 0.4)  # of the second, between the second moment and the classes' sums
 ROOM = 1.5  # mean squared norms that a row may have before it is clipped
 EDGE = 1.5  # times the edge of the noise's spectrum: a direction below is taken for noise
+FEWEST_DIRECTIONS = 6  # of those: even what noise tilts has most of its variance in them
 MOST_DIRECTIONS = 48  # in which classes may have shapes of their own
+MOST_COORDINATES = 64  # that the label model sees: more make its gradients noisier than they are worth
 STEEPEST = 8.0  # entry of a map: narrower directions are not stretched further
 FEWEST = 3.0  # standard deviations of a count that a class is taken to hold at the least
 SMALLEST_EIGENVALUE = 0.05  # of a class's shape, in units of that of all classes together
@@ -91,7 +93,6 @@ def fit_groups(
     shape = look_at_all(curator, layout.classes, projection, budget)
     directions = find_directions(shape)
     image = ProjectedImage.of(shape.means @ directions.matrix.T, directions.matrix)
-    applied = _quantised(image)
     found = find_cells(curator, image, shape.counts, np.full(layout.classes, float(image.dim)), plan)
     shapes = look_within(curator, found, budget["shapes"])
     mixture = assemble(shape, directions, found, shapes)
@@ -99,7 +100,7 @@ def fit_groups(
     encoder = look_at_columns(curator, projection, shape, mixture, spent)
     if not plan.label_rounds:
         return encoder, mixture, None
-    return encoder, mixture, fit_labels(curator, plan, shape, applied, mixture)
+    return encoder, mixture, fit_labels(curator, plan, shape, label_matrix(shape, directions), mixture)
 
 
 def look_at_all(curator: Asker, classes: int, projection: Projection, budget: dict[str, float]) -> Shape:
@@ -140,7 +141,7 @@ def find_directions(shape: Shape) -> Directions:
     """Where class means lie, and the eigenvectors of the covariance of all rows that stand out of the noise."""
     apart, _, _ = np.linalg.svd((shape.means - shape.weights @ shape.means).T, full_matrices=False)
     values, vectors = np.linalg.eigh(shape.within + shape.between)
-    kept = max(1, min(MOST_DIRECTIONS, int((values > EDGE * shape.edge).sum())))
+    kept = min(max(int((values > EDGE * shape.edge).sum()), FEWEST_DIRECTIONS), MOST_DIRECTIONS, len(values))
     main, _ = np.linalg.qr(np.concatenate([apart[:, : len(shape.means) - 1], vectors[:, ::-1][:, :kept]], axis=1))
     inner, rotation = np.linalg.eigh(main.T @ shape.within @ main)
     scale = np.sqrt(np.maximum(inner, STEEPEST**-2))
@@ -235,32 +236,39 @@ def settle_columns(means: FloatArray, sd: FloatArray, weights: FloatArray) -> Fl
     return np.stack([common + a * (1.0 - pull(width * s**2, float(a @ a))) for a, s in zip(apart, sd, strict=True)])
 
 
-def _quantised(image: ProjectedImage) -> tuple[FloatArray, FloatArray]:
-    """The matrix and the class centres as they are applied."""
-    assert image.matrix is not None
-    return image.matrix * 2.0**-MAP_BITS, image.centres * 2.0**-LATENT_BITS
+def label_matrix(shape: Shape, directions: Directions) -> FloatArray:
+    """What the label model sees: the coordinates of largest variance, standardised, where more of them stand out of
+    the noise than there are main directions; those otherwise."""
+    variances = np.diagonal(shape.within + shape.between)
+    order = np.argsort(-variances)[:MOST_COORDINATES]
+    order = order[variances[order] > EDGE * shape.edge / math.sqrt(2.0 * len(variances))]
+    if len(order) < len(directions.matrix):
+        return directions.matrix
+    scales = np.maximum(np.sqrt(variances[order]), 1.0 / STEEPEST)
+    return np.asarray(np.eye(len(variances))[order] / scales[:, None])
 
 
 def fit_labels(
-    curator: Asker, plan: Plan, shape: Shape, applied: tuple[FloatArray, FloatArray], mixture: GaussianMixture
+    curator: Asker, plan: Plan, shape: Shape, wanted: FloatArray, mixture: GaussianMixture
 ) -> QuadraticLabeller:
     """A label model fitted to rows of the mixture, which is free, then moved by noisy gradients of private rows."""
-    matrix, centres = applied
-    centre = shape.weights @ centres
+    classes = len(shape.means)
+    image = ProjectedImage.of(np.tile(wanted @ (shape.weights @ shape.means), (classes, 1)), wanted)
+    assert image.matrix is not None
+    matrix, centre = image.matrix * 2.0**-MAP_BITS, image.centres[0] * 2.0**-LATENT_BITS  # as they are applied
     rng = np.random.default_rng(0)  # free choices: the same for every table
     components = mixture.sample_components(DRAWN, rng)
     labels = mixture.component_class[components]
     latent = mixture.sample(components, rng)
-    plain = QuadraticLabeller(matrix, centre, np.zeros((len(centres), 0)), math.inf)
+    plain = QuadraticLabeller(matrix, centre, np.zeros((classes, 0)), math.inf)
     features = plain.features(latent)
     reach = min(float(np.quantile(np.linalg.norm(features, axis=1), NORMED)), 15.0)
     features *= np.minimum(1.0, reach / np.linalg.norm(features, axis=1, keepdims=True))
-    slopes = _regress(features, labels, len(centres), reach)
-    image = QuadraticImage(ProjectedImage.of(np.tile(centre, (len(centres), 1)), matrix))
+    slopes = _regress(features, labels, classes, reach)
     velocity = np.zeros_like(slopes)
     for i, each in enumerate(plan.label_rounds):
         last = i == len(plan.label_rounds) - 1
-        query = ClippedGradient.of(image, slopes, reach, CAP)
+        query = ClippedGradient.of(QuadraticImage(image), slopes, reach, CAP)
         answer = curator.total(each.name, query, curator.remaining if last else each.share * plan.mu**2)
         velocity = MOMENTUM * velocity + query.unpack(answer.values) / shape.counts.sum()
         slopes = slopes + RATE / reach**2 * velocity

@@ -50,8 +50,8 @@ class ProjectedImage:
     matrix: IntArray | None = None  # (dim, coordinates), MAP_BITS fractional bits
 
     def __post_init__(self) -> None:
-        if self.matrix is not None and abs(self.matrix).max() > MAP_LIMIT:
-            raise ValueError("matrices must have entries below 16")
+        if self.matrix is not None and (len(self.matrix) != self.dim or abs(self.matrix).max() > MAP_LIMIT):
+            raise ValueError("matrices must have entries below 16, and a row for each coordinate of the centres")
 
     @classmethod
     def of(cls, centres: FloatArray, matrix: FloatArray | None = None) -> ProjectedImage:

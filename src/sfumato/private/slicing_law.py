@@ -1,0 +1,285 @@
+"""What noisy projections of every row cost: a law, not one mu.
+
+Rows are projected by a random matrix U that is published with the answer. Given U, replacing a row by one at distance D
+moves the answer by D sqrt(S), S = |u^T U|^2 for the unit vector u between the two: a Gaussian mechanism with
+mu = D sqrt(S) / sigma. U is drawn after u is fixed and has the same law whatever the table, so with other Gaussian
+queries of mu_0 together (Greenewald et al. 2024, arXiv 2410.19941, give a bound; this is exact)
+
+    delta(epsilon) = E_S[ delta_GDP(epsilon; sqrt(mu_0^2 + D^2 S / sigma^2)) ].
+
+S does not depend on u: chi-square with m' degrees of freedom over d for entries N(0, 1/d), and a sum of m independent
+Beta(k/2, (d-k)/2) for m orthonormal frames of k columns, m' = m k. Slices of several releases are independent, and
+their T_i = D_i^2 S_i / sigma_i^2 add up.
+
+The expectation is taken on a grid, on the safe side; docs/proofs/slicing.md, section 2, has the argument. In short:
+delta as a function of t = mu^2 is convex up to 2 (sqrt(1 + epsilon^2) - 1). Where it is, moving the mass of a cell to
+its ends, its mean kept, is safe, cell by cell and summand by summand; where it is not, a step up is added for every
+summand. Mass beyond the grid counts as delta = 1.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.special import betainc, betaincc, erfc, erfcx, gammainc, gammaincc, gammainccinv, gammaincinv
+
+from sfumato.errors import ArgumentError
+
+MOST_DIM = 1 << 20
+MOST_PROJECTIONS = 1 << 20
+MOST_FRAMES = 1 << 12
+"""Orthonormal frames are summed one by one, up to so many."""
+
+_POINTS = 1 << 12  # of the grid
+_BELOW = 1e-15  # mass below the grid, which moves up to its first point
+_BEYOND = 1e-30  # mass beyond it, which counts as delta = 1
+
+# scipy's incomplete gamma and beta functions were seen to be right to 1e-13; a cell holds about 1/_POINTS of a tail.
+_MASS_ERROR = 1e-8
+# The share of a cell's mass at its upper end is off by less; at worst it is a step too far up, which is safe.
+_SHARE_ERROR = 1e-4
+# The relative error of erfcx and exp (2^-50 was seen), and of what they are given: a few roundings.
+_FUNCTION_ERROR = 2.0**-46
+_ROUNDINGS = 1e-12
+
+FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Frames(StrEnum):
+    """How the matrix of projections is drawn."""
+
+    GAUSSIAN = "gaussian"
+    """Independent entries N(0, 1/d)."""
+    ORTHONORMAL = "orthonormal"
+    """Independent frames of `slice_dim` orthonormal columns, each uniform."""
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Noisy projections of every row: all that has to be known to say what they cost.
+
+    `projections` is m', the columns of U in all slices; `distance` bounds how far one unit's rows can move, in L2;
+    `sigma` is the noise on every projection. U as published is rounded: |u^T (published U - U)| is at most `rounding`.
+
+    >>> Slices(dim=100, projections=100, distance=1.0, sigma=3.85)
+    Slices(dim=100, projections=100, distance=1.0, sigma=3.85, law='gaussian', slice_dim=1, rounding=0.0)
+    """
+
+    dim: int
+    projections: int
+    distance: float
+    sigma: float
+    law: str = Frames.GAUSSIAN
+    slice_dim: int = 1
+    rounding: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "law", str(self.law))
+        _check_counts(self)
+        for name, value in (("distance", self.distance), ("sigma", self.sigma)):
+            if not _is_number(value) or not 1e-100 <= value <= 1e100:
+                raise ArgumentError(f"{name} must be a number above 0 and of a sensible size, not {value!r}")
+        if not _is_number(self.rounding) or not 0.0 <= self.rounding <= 1.0:
+            raise ArgumentError(f"rounding must lie between 0 and 1, not {self.rounding!r}")
+
+    @property
+    def slack(self) -> float:
+        """eta: sqrt(S) + rounding <= (1 + eta) sqrt(S), or else S < (rounding / eta)^2. It makes both terms small."""
+        return math.pow(self.rounding * math.sqrt(self.dim / self.projections), 2 / 3)
+
+    @property
+    def weight(self) -> float:
+        """T is at most weight * S + shift."""
+        return ((1.0 + self.slack) * self.distance / self.sigma) ** 2
+
+    @property
+    def shift(self) -> float:
+        if self.rounding == 0.0:
+            return 0.0
+        return (self.distance / self.sigma * self.rounding * (1.0 + 1.0 / self.slack)) ** 2
+
+
+def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
+    """delta(epsilon) of these slices with Gaussian queries of `mu` together, never below the true value."""
+    unit = slices[0].weight
+    parts: dict[tuple[str, int, int, float], int] = {}
+    for each in slices:  # equal laws of equal weight are one law
+        law = each.law, each.slice_dim, each.dim, each.weight / unit
+        parts[law] = parts.get(law, 0) + each.projections
+    grid = _grid(tuple(sorted((*law, count) for law, count in parts.items())))
+    base = mu * mu + math.fsum(each.shift for each in slices)
+    step = unit * grid.step
+    squares = (base + unit * grid.first + step * np.arange(len(grid.masses), dtype=np.float64)) * (1.0 + _ROUNDINGS)
+    squares[squares > _turn(epsilon) - (grid.summands + 1) * step] += grid.summands * step
+    found = float(grid.masses @ _deltas(epsilon, squares)) + grid.beyond
+    return min(1.0, found * (1.0 + _MASS_ERROR) + sys.float_info.min)
+
+
+def theorem_epsilon(delta: float, ratio: float, dim: int, projections: int) -> float:
+    """Theorem 1 of Greenewald et al. for sigma / D = `ratio`: with gamma = (alpha^2 - alpha) / ratio^2 below d,
+    epsilon = m' alpha / (2 ratio^2 (d - gamma)) + ln(1 / delta) / (alpha - 1), at its least over alpha."""
+    square = ratio * ratio
+    most = (math.sqrt(1.0 + 4.0 * dim * square) - 1.0) / 2.0  # alpha - 1 where gamma = d
+
+    def epsilon(log_share: float) -> float:
+        more = most * math.exp(log_share)
+        left = dim - more * (more + 1.0) / square
+        if left <= 0.0 or more <= 0.0:
+            return math.inf
+        return projections * (more + 1.0) / (2.0 * square * left) - math.log(delta) / more
+
+    low, high = math.log(1e-12), 0.0
+    for _ in range(200):  # it falls, then rises; and any alpha would be valid
+        first, second = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, second) if epsilon(first) <= epsilon(second) else (first, high)
+    return epsilon(low) * (1.0 + _ROUNDINGS)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """A measure on first, first + step, ...; `beyond` is the mass further up; a sum of `summands` laws."""
+
+    first: float
+    step: float
+    masses: FloatArray
+    beyond: float
+    summands: int
+
+    def plus(self, other: _Grid, points: int) -> _Grid:
+        """The law of the sum, on so many points; all terms are positive, so no digits are lost."""
+        full = np.convolve(self.masses, other.masses)
+        beyond = self.beyond * (other.masses.sum() + other.beyond) + other.beyond * self.masses.sum()
+        return _Grid(
+            self.first + other.first,
+            self.step,
+            full[:points] * (1.0 + _ROUNDINGS),
+            float(beyond + full[points:].sum()) * (1.0 + _ROUNDINGS),
+            self.summands + other.summands,
+        )
+
+
+@lru_cache(maxsize=64)
+def _grid(parts: tuple[tuple[str, int, int, float, int], ...]) -> _Grid:
+    """The law of the sum over parts (law, slice_dim, dim, weight, projections) of weight * S."""
+    ranges = [_range(dim, weight, projections, law) for law, _, dim, weight, projections in parts]
+    summands = sum(1 if law == Frames.GAUSSIAN else projections // k for law, k, _, _, projections in parts)
+    points = _POINTS + summands  # each may have moved up by a step
+    step = sum(high - low for low, high in ranges) / _POINTS
+    total: _Grid | None = None
+    for part, (low, high) in zip(parts, ranges, strict=True):
+        found = _part(part, low, high, step, points)
+        total = found if total is None else total.plus(found, points)
+    if total is None:
+        raise ValueError("no slices")
+    return total
+
+
+def _range(dim: int, weight: float, projections: int, law: str) -> tuple[float, float]:
+    """What the grid has to cover. A sum of Betas is less spread out than the chi-square of the same mean."""
+    half = projections / 2
+    scale = 2.0 * weight / dim
+    low = float(gammaincinv(half, _BELOW)) if law == Frames.GAUSSIAN else 0.0
+    return scale * low, scale * float(gammainccinv(half, _BEYOND))
+
+
+def _part(part: tuple[str, int, int, float, int], low: float, high: float, step: float, points: int) -> _Grid:
+    law, k, dim, weight, projections = part
+    edges: FloatArray = low + step * np.arange(math.ceil((high - low) / step) + 1, dtype=np.float64)
+    if law == Frames.GAUSSIAN:
+        scale, half = weight / dim, projections / 2
+        at: FloatArray = edges / (2.0 * scale)
+        own, biased = (_Tails(np.asarray(gammainc(h, at)), np.asarray(gammaincc(h, at))) for h in (half, half + 1))
+        return _split(edges, step, own, biased, projections * scale)
+    edges = edges[: max(2, math.ceil(weight / step) + 1)]  # a Beta ends at 1
+    at = np.minimum(edges / weight, 1.0)
+    a, b = k / 2, (dim - k) / 2
+    own, biased = (_Tails(betainc(h, b, at), betaincc(h, b, at)) for h in (a, a + 1))
+    return _power(_split(edges, step, own, biased, weight * k / dim), projections // k, points)
+
+
+@dataclass(frozen=True)
+class _Tails:
+    """A distribution function and its complement at the edges of cells."""
+
+    below: FloatArray
+    above: FloatArray
+
+    def between(self) -> FloatArray:
+        """The mass of each cell, by whichever of the two keeps more digits there."""
+        low = self.below[1:] < 0.5
+        return np.maximum(np.where(low, np.diff(self.below), -np.diff(self.above)), 0.0)
+
+
+def _split(edges: FloatArray, step: float, own: _Tails, biased: _Tails, mean: float) -> _Grid:
+    """Move the mass of every cell to its two ends so that its mean is kept, or a little larger.
+
+    E[T; cell] = E[T] times the mass that the size-biased law has there: one more degree of freedom in each half.
+    """
+    mass = own.between()
+    centre = mean * biased.between() / np.maximum(mass, sys.float_info.min)
+    upper = np.clip((centre - edges[:-1]) / step, 0.0, 1.0 - _SHARE_ERROR) + _SHARE_ERROR
+    masses = np.append(mass * (1.0 - upper), 0.0)
+    masses[1:] += mass * upper
+    masses[0] += own.below[0]
+    return _Grid(float(edges[0]), step, masses * (1.0 + _MASS_ERROR), float(own.above[-1]) * (1.0 + _MASS_ERROR), 1)
+
+
+def _power(one: _Grid, times: int, points: int) -> _Grid:
+    """The law of a sum of so many independent copies, by doubling."""
+    if times == 1:
+        return one
+    half = _power(one, times // 2, points)
+    twice = half.plus(half, points)
+    return twice.plus(one, points) if times % 2 else twice
+
+
+def _turn(epsilon: float) -> float:
+    """Up to here delta_GDP(epsilon; sqrt t) is convex in t: its slope phi(epsilon / sqrt t - sqrt t / 2) / (2 sqrt t)
+    has a logarithm with the derivative (4 epsilon^2 - 4 t - t^2) / (8 t^2)."""
+    return 2.0 * epsilon * epsilon / (math.sqrt(1.0 + epsilon * epsilon) + 1.0)
+
+
+def _deltas(epsilon: float, squares: FloatArray) -> FloatArray:
+    """delta_GDP at mu = sqrt(squares), rounded up: the formula of `accounting`, for arrays."""
+    mu = np.sqrt(np.maximum(squares, 1e-250))
+    ratio = np.minimum(epsilon / mu, 1e100)
+    # u moves down and v up by more than their rounding errors; delta falls in u and rises in v.
+    v = (ratio + mu / 2) / math.sqrt(2) * (1.0 + 2.0**-48)
+    u = (ratio - mu / 2) / math.sqrt(2) - v * 2.0**-48
+    more, less = 1.0 + _FUNCTION_ERROR, 1.0 - _FUNCTION_ERROR
+    power, second = np.exp(-u * u), erfcx(v) * less
+    more_power = 1.0 + _FUNCTION_ERROR * (1.0 + u * u)
+    right = power * more_power * (erfcx(np.maximum(u, 0.0)) * more - second)
+    left = erfc(np.minimum(u, 0.0)) * more - power / more_power * second
+    return np.asarray(np.minimum(np.where(u > 0.0, right, left) / 2 + sys.float_info.min, 1.0))
+
+
+def _check_counts(slices: Slices) -> None:
+    for name, value, most in (
+        ("dim", slices.dim, MOST_DIM),
+        ("projections", slices.projections, MOST_PROJECTIONS),
+        ("slice_dim", slices.slice_dim, slices.projections),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            raise ArgumentError(f"{name} must be a whole number from 1 to {most}, not {value!r}")
+    if slices.law not in tuple(Frames):
+        raise ArgumentError(f"law must be {' or '.join(repr(str(each)) for each in Frames)}, not {slices.law!r}")
+    if slices.projections % slices.slice_dim:
+        raise ArgumentError(f"projections must be a multiple of slice_dim, {slices.slice_dim}")
+    if slices.law == Frames.GAUSSIAN:
+        return
+    if slices.slice_dim >= slices.dim:
+        raise ArgumentError("orthonormal slices must have fewer columns than the rows have; release the rows instead")
+    if slices.projections // slices.slice_dim > MOST_FRAMES:
+        raise ArgumentError(f"orthonormal slices are at most {MOST_FRAMES}; law='gaussian' takes more")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -11,10 +11,12 @@ S does not depend on u: chi-square with m' degrees of freedom over d for entries
 Beta(k/2, (d-k)/2) for m orthonormal frames of k columns, m' = m k. Slices of several releases are independent, and
 their T_i = D_i^2 S_i / sigma_i^2 add up.
 
+A unit of m rows, each of which moves by at most D, costs no more than one that moves by sqrt(m) D (Jensen).
+
 The expectation is taken on a grid, on the safe side; docs/proofs/slicing.md, section 2, has the argument. In short:
-delta as a function of t = mu^2 is convex up to 2 (sqrt(1 + epsilon^2) - 1). Where it is, moving the mass of a cell to
-its ends, its mean kept, is safe, cell by cell and summand by summand; where it is not, a step up is added for every
-summand. Mass beyond the grid counts as delta = 1.
+delta as a function of t = mu^2 is convex up to 2 (sqrt(1 + epsilon^2) - 1); continued by its tangent it is convex
+everywhere, and no smaller. For a convex function, moving the mass of a cell to its ends, its mean kept, is safe, cell
+by cell and summand by summand. At deltas up to 1e-3 the tangent costs nothing that one could see.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import betainc, betaincc, erfc, erfcx, gammainc, gammaincc, gammainccinv, gammaincinv
+from scipy.special import betainc, betaincc, erfcx, gammainc, gammaincc, gammainccinv, gammaincinv
 
 from sfumato.errors import ArgumentError
 
@@ -39,7 +41,7 @@ MOST_FRAMES = 1 << 12
 
 _POINTS = 1 << 12  # of the grid
 _BELOW = 1e-15  # mass below the grid, which moves up to its first point
-_BEYOND = 1e-30  # mass beyond it, which counts as delta = 1
+_BEYOND = 1e-30  # mass beyond it, for which the worst is assumed
 
 # scipy's incomplete gamma and beta functions were seen to be right to 1e-13; a cell holds about 1/_POINTS of a tail.
 _MASS_ERROR = 1e-8
@@ -48,6 +50,7 @@ _SHARE_ERROR = 1e-4
 # The relative error of erfcx and exp (2^-50 was seen), and of what they are given: a few roundings.
 _FUNCTION_ERROR = 2.0**-46
 _ROUNDINGS = 1e-12
+_SMALLEST_EPSILON = 1e-9  # below it the tangent is too steep to be of use
 
 FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -108,6 +111,8 @@ class Slices:
 
 def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     """delta(epsilon) of these slices with Gaussian queries of `mu` together, never below the true value."""
+    if epsilon < _SMALLEST_EPSILON:
+        return 1.0
     unit = slices[0].weight
     parts: dict[tuple[str, int, int, float], int] = {}
     for each in slices:  # equal laws of equal weight are one law
@@ -115,10 +120,9 @@ def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
         parts[law] = parts.get(law, 0) + each.projections
     grid = _grid(tuple(sorted((*law, count) for law, count in parts.items())))
     base = mu * mu + math.fsum(each.shift for each in slices)
-    step = unit * grid.step
-    squares = (base + unit * grid.first + step * np.arange(len(grid.masses), dtype=np.float64)) * (1.0 + _ROUNDINGS)
-    squares[squares > _turn(epsilon) - (grid.summands + 1) * step] += grid.summands * step
-    found = float(grid.masses @ _deltas(epsilon, squares)) + grid.beyond
+    squares = base + unit * (grid.first + grid.step * np.arange(len(grid.masses), dtype=np.float64))
+    found = float(grid.masses @ _convex_deltas(epsilon, squares * (1.0 + _ROUNDINGS)))
+    found += grid.beyond * _tangent(epsilon)[1] * (base + unit * grid.reach)  # no slope is steeper
     return min(1.0, found * (1.0 + _MASS_ERROR) + sys.float_info.min)
 
 
@@ -144,13 +148,13 @@ def theorem_epsilon(delta: float, ratio: float, dim: int, projections: int) -> f
 
 @dataclass(frozen=True)
 class _Grid:
-    """A measure on first, first + step, ...; `beyond` is the mass further up; a sum of `summands` laws."""
+    """A measure on first, first + step, ...; `beyond` is the mass further up, with a mean of at most `reach` there."""
 
     first: float
     step: float
     masses: FloatArray
     beyond: float
-    summands: int
+    reach: float
 
     def plus(self, other: _Grid, points: int) -> _Grid:
         """The law of the sum, on so many points; all terms are positive, so no digits are lost."""
@@ -161,7 +165,7 @@ class _Grid:
             self.step,
             full[:points] * (1.0 + _ROUNDINGS),
             float(beyond + full[points:].sum()) * (1.0 + _ROUNDINGS),
-            self.summands + other.summands,
+            self.reach + other.reach,
         )
 
 
@@ -169,9 +173,8 @@ class _Grid:
 def _grid(parts: tuple[tuple[str, int, int, float, int], ...]) -> _Grid:
     """The law of the sum over parts (law, slice_dim, dim, weight, projections) of weight * S."""
     ranges = [_range(dim, weight, projections, law) for law, _, dim, weight, projections in parts]
-    summands = sum(1 if law == Frames.GAUSSIAN else projections // k for law, k, _, _, projections in parts)
-    points = _POINTS + summands  # each may have moved up by a step
     step = sum(high - low for low, high in ranges) / _POINTS
+    points = _POINTS + 2 * len(parts)  # a part has up to two more than its range over the step
     total: _Grid | None = None
     for part, (low, high) in zip(parts, ranges, strict=True):
         found = _part(part, low, high, step, points)
@@ -196,12 +199,13 @@ def _part(part: tuple[str, int, int, float, int], low: float, high: float, step:
         scale, half = weight / dim, projections / 2
         at: FloatArray = edges / (2.0 * scale)
         own, biased = (_Tails(np.asarray(gammainc(h, at)), np.asarray(gammaincc(h, at))) for h in (half, half + 1))
-        return _split(edges, step, own, biased, projections * scale)
+        # The mean of a chi-square beyond x is at most x + 2 x / (x - n + 2): no more than 2 x, as x > n.
+        return _split(edges, step, own, biased, projections * scale, reach=2.0 * high)
     edges = edges[: max(2, math.ceil(weight / step) + 1)]  # a Beta ends at 1
     at = np.minimum(edges / weight, 1.0)
     a, b = k / 2, (dim - k) / 2
     own, biased = (_Tails(betainc(h, b, at), betaincc(h, b, at)) for h in (a, a + 1))
-    return _power(_split(edges, step, own, biased, weight * k / dim), projections // k, points)
+    return _power(_split(edges, step, own, biased, weight * k / dim, reach=weight), projections // k, points)
 
 
 @dataclass(frozen=True)
@@ -217,7 +221,7 @@ class _Tails:
         return np.maximum(np.where(low, np.diff(self.below), -np.diff(self.above)), 0.0)
 
 
-def _split(edges: FloatArray, step: float, own: _Tails, biased: _Tails, mean: float) -> _Grid:
+def _split(edges: FloatArray, step: float, own: _Tails, biased: _Tails, mean: float, reach: float) -> _Grid:
     """Move the mass of every cell to its two ends so that its mean is kept, or a little larger.
 
     E[T; cell] = E[T] times the mass that the size-biased law has there: one more degree of freedom in each half.
@@ -228,7 +232,8 @@ def _split(edges: FloatArray, step: float, own: _Tails, biased: _Tails, mean: fl
     masses = np.append(mass * (1.0 - upper), 0.0)
     masses[1:] += mass * upper
     masses[0] += own.below[0]
-    return _Grid(float(edges[0]), step, masses * (1.0 + _MASS_ERROR), float(own.above[-1]) * (1.0 + _MASS_ERROR), 1)
+    more = 1.0 + _MASS_ERROR
+    return _Grid(float(edges[0]), step, masses * more, float(own.above[-1]) * more, reach)
 
 
 def _power(one: _Grid, times: int, points: int) -> _Grid:
@@ -240,25 +245,29 @@ def _power(one: _Grid, times: int, points: int) -> _Grid:
     return twice.plus(one, points) if times % 2 else twice
 
 
-def _turn(epsilon: float) -> float:
-    """Up to here delta_GDP(epsilon; sqrt t) is convex in t: its slope phi(epsilon / sqrt t - sqrt t / 2) / (2 sqrt t)
-    has a logarithm with the derivative (4 epsilon^2 - 4 t - t^2) / (8 t^2)."""
-    return 2.0 * epsilon * epsilon / (math.sqrt(1.0 + epsilon * epsilon) + 1.0)
+def _tangent(epsilon: float) -> tuple[float, float]:
+    """Where delta_GDP(epsilon; sqrt t) has its inflection, as a function of t, and its slope there, rounded up.
+
+    d delta / dt = phi(epsilon / sqrt t - sqrt t / 2) / (2 sqrt t), whose logarithm has the derivative
+    (4 epsilon^2 - 4 t - t^2) / (8 t^2): it grows up to t = 2 (sqrt(1 + epsilon^2) - 1).
+    """
+    turn = 2.0 * epsilon * epsilon / (math.sqrt(1.0 + epsilon * epsilon) + 1.0)
+    place = epsilon / math.sqrt(turn) - math.sqrt(turn) / 2
+    return turn, math.exp(-place * place / 2) / math.sqrt(8.0 * math.pi * turn) * (1.0 + 1e-9)
 
 
-def _deltas(epsilon: float, squares: FloatArray) -> FloatArray:
-    """delta_GDP at mu = sqrt(squares), rounded up: the formula of `accounting`, for arrays."""
-    mu = np.sqrt(np.maximum(squares, 1e-250))
+def _convex_deltas(epsilon: float, squares: FloatArray) -> FloatArray:
+    """delta_GDP at mu = sqrt(squares), rounded up as in `accounting`; beyond its inflection, the tangent there."""
+    turn, slope = _tangent(epsilon)
+    mu = np.sqrt(np.clip(squares, 1e-250, turn))
     ratio = np.minimum(epsilon / mu, 1e100)
-    # u moves down and v up by more than their rounding errors; delta falls in u and rises in v.
+    # u moves down and v up by more than their rounding errors: delta falls in u, rises in v. u > 0, as t < 2 epsilon.
     v = (ratio + mu / 2) / math.sqrt(2) * (1.0 + 2.0**-48)
     u = (ratio - mu / 2) / math.sqrt(2) - v * 2.0**-48
-    more, less = 1.0 + _FUNCTION_ERROR, 1.0 - _FUNCTION_ERROR
-    power, second = np.exp(-u * u), erfcx(v) * less
     more_power = 1.0 + _FUNCTION_ERROR * (1.0 + u * u)
-    right = power * more_power * (erfcx(np.maximum(u, 0.0)) * more - second)
-    left = erfc(np.minimum(u, 0.0)) * more - power / more_power * second
-    return np.asarray(np.minimum(np.where(u > 0.0, right, left) / 2 + sys.float_info.min, 1.0))
+    scaled = erfcx(u) * (1.0 + _FUNCTION_ERROR) - erfcx(v) * (1.0 - _FUNCTION_ERROR)
+    convex = np.exp(-u * u) * more_power * scaled / 2
+    return np.asarray(convex + slope * np.maximum(squares - turn, 0.0) + sys.float_info.min)
 
 
 def _check_counts(slices: Slices) -> None:

@@ -19,6 +19,7 @@ from sfumato.private.engines.local import LocalEngine
 from sfumato.private.ledger import Ledger, reservations
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
 from sfumato.private.queries import Asker
+from sfumato.private.slicing_law import Slices
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.release import Guarantee, Release
@@ -80,7 +81,7 @@ def fit(
     dataset: str | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
-    on_spend: Callable[[Spend], None] = lambda spend: None,
+    on_spend: Callable[[Spend | Slices], None] = lambda spend: None,
 ) -> Release:
     """Release a private table: a model of its distribution that is (epsilon, delta)-DP.
 
@@ -175,7 +176,7 @@ class Job:
 
     def curator(
         self,
-        on_spend: Callable[[Spend], None] = lambda spend: None,
+        on_spend: Callable[[Spend | Slices], None] = lambda spend: None,
         before_noise: Callable[[], None] = lambda: None,
     ) -> Curator:
         """The only door to the table."""

@@ -159,6 +159,7 @@ def fit(
     from sfumato.api import plan as make
     from sfumato.files import check_writable
     from sfumato.private.ledger import Ledger
+    from sfumato.private.slicing_law import Slices
     from sfumato.schema import Schema
     from sfumato.tables import open_table
 
@@ -166,7 +167,10 @@ def fit(
     asked = _asked(adjacency, encoding, rows, components)
     total = make(known, epsilon=epsilon, delta=delta, **asked).mu
 
-    def announce(spend: Spend) -> None:
+    def announce(spend: Spend | Slices) -> None:
+        if isinstance(spend, Slices):
+            _say(f"asking for {spend.projections} noisy projections of every row")
+            return
         share = (spend.mu / total) ** 2
         _say(f"asking for {spend.name}: {share:.0%} of the budget (mu {spend.mu:.4f} of {total:.4f})")
 

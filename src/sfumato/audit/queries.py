@@ -18,6 +18,7 @@ from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.queries import Cells, Histograms, IntArray, Latent, Moments, Query, ScoreImage, Sums
+from sfumato.private.rows import RowVectors
 from sfumato.private.source import Source
 from sfumato.schema import Schema
 from sfumato.tables import Table, open_table
@@ -35,12 +36,18 @@ RADIUS = 2.0
 
 @dataclass(frozen=True)
 class Summed:
-    """An engine whose only total is known already: the noise is what a run is about."""
+    """An engine whose only answers are known already: the noise is what a run is about."""
 
     answer: IntArray
+    vectors: FloatArray | None = None
 
     def total(self, query: Query) -> IntArray:
         return self.answer
+
+    def rows(self, vectors: RowVectors) -> FloatArray:
+        if self.vectors is None:
+            raise ValueError("the rows themselves were not looked up")
+        return self.vectors
 
 
 @dataclass(frozen=True)

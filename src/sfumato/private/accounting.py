@@ -241,7 +241,8 @@ class Budget:
 
     Formal guarantee. Whatever was charged, the answers together are total-GDP. The size of a charge may
     depend on earlier noisy answers, because the sum of squares is a valid filter as long as the total is
-    fixed in advance (Smith and Thakurta 2022, arXiv 2210.17520).
+    fixed in advance (Smith and Thakurta 2022, arXiv 2210.17520). Slices are fixed in advance too, each to be taken
+    once; together with the total they cost what `delta_of(epsilon, total, slices)` says.
 
     >>> budget = Budget(0.5)
     >>> budget.charge("histograms", sensitivity=2.0, mu_squared=0.0625)
@@ -251,12 +252,14 @@ class Budget:
     0.0
     """
 
-    def __init__(self, total: float) -> None:
+    def __init__(self, total: float, slices: Sequence[Slices] = ()) -> None:
         if not 0 < total <= LARGEST_MU:
             raise ArgumentError(f"the total mu must be above 0 and at most {LARGEST_MU:g}, not {total}")
         self._total = float(total)
         self._remaining = _rounded(self._total**2, lambda square: square <= Fraction(self._total) ** 2, 0.0)
         self._spends: tuple[Spend, ...] = ()
+        self._slices = tuple(slices)
+        self._taken = 0
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, object]:
@@ -282,6 +285,18 @@ class Budget:
     def spends(self) -> tuple[Spend, ...]:
         """What was charged, in order."""
         return self._spends
+
+    @property
+    def slices(self) -> tuple[Slices, ...]:
+        """The slices that were set aside, taken or not."""
+        return self._slices
+
+    def take(self, slices: Slices) -> None:
+        """Take the slices that were set aside next. Call it before the rows are read; each are taken once."""
+        with self._lock:
+            if self._slices[self._taken : self._taken + 1] != (slices,):
+                raise BudgetError(f"{slices} are not the slices that were set aside next; plan them in advance")
+            self._taken += 1
 
     def charge(self, name: str, sensitivity: float, mu_squared: float) -> Spend:
         """Pay mu_squared for a query, and return the noise it must be answered with.

@@ -314,7 +314,7 @@ class Latent:
         if self.maps is not None:
             mapped = np.trunc((self.maps[k].astype(np.float64) @ z) / 2.0**MAP_BITS)
             z = np.clip(mapped, -LATENT_LIMIT, LATENT_LIMIT)
-        return _clip(z, self.radii[k])
+        return clip(z, self.radii[k])
 
 
 @dataclass(frozen=True)
@@ -458,7 +458,7 @@ def _quantise(values: FloatArray, bits: int, limit: int) -> IntArray:
     return np.clip(np.rint(values * 2.0**bits), -limit, limit).astype(np.int64)
 
 
-def _clip(z: FloatArray, radius: int) -> FloatArray:
+def clip(z: FloatArray, radius: int) -> FloatArray:
     """Scale the columns of z whose squared norm exceeds `radius` down to it, truncating towards zero."""
     norms = np.einsum("ij,ij->j", z, z)  # whole numbers below 2^53: exact
     far = norms > radius

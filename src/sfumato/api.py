@@ -172,7 +172,8 @@ class Job:
     def asked(self) -> Ask:
         """What a ledger has to set aside."""
         plan = self.plan
-        return Ask(self.mechanism, plan.adjacency, self.unit, float(plan.epsilon), float(plan.delta), plan.mu)
+        terms = float(plan.epsilon), float(plan.delta), plan.mu, self.budget.slices
+        return Ask(self.mechanism, plan.adjacency, self.unit, *terms)
 
     def curator(
         self,
@@ -198,6 +199,7 @@ class Job:
             secure=self.secure,
             spends=self.budget.spends,
             entry=entry,
+            slices=self.budget.slices,
         )
 
 

@@ -310,7 +310,7 @@ def test_a_grid_that_rounds_down_would_be_seen(monkeypatch: pytest.MonkeyPatch) 
         ({"law": "sparse"}, "law must be 'gaussian' or 'orthonormal', not 'sparse'"),
         ({"law": "orthonormal", "slice_dim": 10}, "must have fewer columns than the rows"),
         ({"law": "orthonormal", "projections": 5000}, "at most 4096"),
-        ({"distance": math.nan}, "distance must be a number above 0"),
+        ({"distance": math.nan}, "distance must be a number between"),
         ({"rounding": -1.0}, "rounding must lie between 0 and 1"),
         ({"method": "rdp"}, "method must be 'exact' or 'theorem1', not 'rdp'"),
         ({"method": "theorem1", "law": "orthonormal"}, "theorem1 is about a Gaussian U by itself"),

@@ -87,8 +87,8 @@ class Slices:
         object.__setattr__(self, "law", str(self.law))
         _check_counts(self)
         for name, value in (("distance", self.distance), ("sigma", self.sigma)):
-            if not _is_number(value) or not 1e-100 <= value <= 1e100:
-                raise ArgumentError(f"{name} must be a number above 0 and of a sensible size, not {value!r}")
+            if not _is_number(value) or not 1e-30 <= value <= 1e30:
+                raise ArgumentError(f"{name} must be a number between 1e-30 and 1e30, not {value!r}")
         if not _is_number(self.rounding) or not 0.0 <= self.rounding <= 1.0:
             raise ArgumentError(f"rounding must lie between 0 and 1, not {self.rounding!r}")
 

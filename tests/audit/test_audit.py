@@ -18,7 +18,15 @@ from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Game
 from sfumato.audit.membership import membership
 from sfumato.audit.mixture import PLACES, FitGame, affine, components, mixture
-from sfumato.audit.queries import LINE, QueryGame, cell_query, gaussian_query, histogram_query, moment_query
+from sfumato.audit.queries import (
+    LINE,
+    QueryGame,
+    cell_query,
+    gaussian_query,
+    histogram_query,
+    moment_query,
+    wave_query,
+)
 from sfumato.audit.run import Verdict, decide, run
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
@@ -39,7 +47,7 @@ def test_the_claim_is_mu_one() -> None:
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("make", [gaussian_query, histogram_query, moment_query, cell_query])
+@pytest.mark.parametrize("make", [gaussian_query, histogram_query, moment_query, cell_query, wave_query])
 def test_single_queries_are_as_private_as_claimed_and_no_more(make, adjacency: Adjacency) -> None:
     (game,) = make(ONE, adjacency)
     found = verdict(game, 2000, adjacency=adjacency)

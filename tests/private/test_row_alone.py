@@ -25,6 +25,7 @@ from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries import Batch, Cells, Histograms, Latent, Moments, Query, ScoreImage, Sums
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_sensitivity
+from sfumato.private.waves import Waves
 from sfumato.schema import Schema
 from sfumato.tables import Table, open_table
 
@@ -66,6 +67,7 @@ def queries() -> list[Query]:
         Moments(Latent.of(ScoreImage.of(tables), [3.0, 1.0], maps), (0.1, 0.5, 0.4)),
         Moments(parted, (0.1, 0.5, 0.4)),
         Sums(parted, (0.3, 0.7)),
+        Waves.of(ScoreImage.of(tables), 2, rng.normal(size=(6, columns)), (0.2, 0.8)),
     ]
 
 

@@ -20,6 +20,7 @@ from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.queries import Cells, Histograms, IntArray, Latent, Moments, Query, ScoreImage, Sums
 from sfumato.private.rows import RowVectors
 from sfumato.private.source import Source
+from sfumato.private.waves import Waves
 from sfumato.schema import Schema
 from sfumato.tables import Table, open_table
 
@@ -108,6 +109,14 @@ def cell_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     image = ScoreImage.of([[column, column]] * 2)
     cells = Cells.of(image, [np.zeros((1, 2)), np.array([[-CORNER, -CORNER], [CORNER, -CORNER]])])
     return [_game(claim, adjacency, Sums(Latent.of(cells.around(), [RADIUS] * 3, cells=cells), (0.5, 0.5)), PLANE)]
+
+
+def wave_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
+    """Sums of cosines and sines; an extreme row and its opposite are half a turn apart."""
+    column = np.array([-CORNER, 0.0, CORNER])
+    quarter = np.full((1, 2), np.pi / 2.0 / (2.0 * CORNER))
+    query = Waves.of(ScoreImage.of([[column, column]] * 2), 2, quarter * [[1.0], [5.0]], (0.2, 0.8))
+    return [_game(claim, adjacency, query, PLANE)]
 
 
 def _game(claim: Claim, adjacency: Adjacency, query: Query, schema: Schema) -> QueryGame:

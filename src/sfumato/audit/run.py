@@ -12,7 +12,7 @@ from sfumato.audit.game import Claim, Finding, Game, judge
 from sfumato.audit.membership import membership
 from sfumato.audit.mixture import affine, components, mixture
 from sfumato.audit.published import pure_claim, weights, wishart
-from sfumato.audit.queries import cell_query, gaussian_query, histogram_query, moment_query
+from sfumato.audit.queries import cell_query, gaussian_query, histogram_query, moment_query, wave_query
 from sfumato.audit.trials import play
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
@@ -39,6 +39,7 @@ AUDITS = {
     "histogram-query": Audit("the histograms of several columns", histogram_query),
     "moment-query": Audit("counts, sums and second moments of clipped rows", moment_query),
     "cell-query": Audit("counts and sums of rows in cells", cell_query),
+    "wave-query": Audit("counts and sums of cosines and sines", wave_query),
     "membership": Audit(
         "membership inference from synthetic rows of UCI Adult, a second opinion",
         membership,

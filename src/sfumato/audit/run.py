@@ -13,6 +13,7 @@ from sfumato.audit.membership import membership
 from sfumato.audit.mixture import affine, components, mixture
 from sfumato.audit.published import pure_claim, weights, wishart
 from sfumato.audit.queries import cell_query, gaussian_query, histogram_query, moment_query, wave_query
+from sfumato.audit.slicing import law_claim, published_slicing, slicing_rows
 from sfumato.audit.trials import play
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
@@ -40,6 +41,12 @@ AUDITS = {
     "moment-query": Audit("counts, sums and second moments of clipped rows", moment_query),
     "cell-query": Audit("counts and sums of rows in cells", cell_query),
     "wave-query": Audit("counts and sums of cosines and sines", wave_query),
+    "slicing-rows": Audit(
+        "noisy projections of every row, beside histograms",
+        slicing_rows,
+        law_claim,
+        adjacencies=(Adjacency.REPLACE_ONE,),
+    ),
     "membership": Audit(
         "membership inference from synthetic rows of UCI Adult, a second opinion",
         membership,
@@ -56,6 +63,12 @@ AUDITS = {
         weights,
         pure_claim,
         adjacencies=(Adjacency.LABEL,),
+    ),
+    "published-slicing": Audit(
+        "noisy slices of rows as printed by Greenewald et al. 2024: stands, for rows at distance 1",
+        published_slicing,
+        law_claim,
+        adjacencies=(Adjacency.REPLACE_ONE,),
     ),
 }
 

@@ -140,7 +140,7 @@ def theorem_epsilon(delta: float, ratio: float, dim: int, projections: int) -> f
         return projections * (more + 1.0) / (2.0 * square * left) - math.log(delta) / more
 
     low, high = math.log(1e-12), 0.0
-    for _ in range(200):  # it falls, then rises; and any alpha would be valid
+    for _ in range(80):  # it falls, then rises; and any alpha would be valid
         first, second = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, second) if epsilon(first) <= epsilon(second) else (first, high)
     return epsilon(low) * (1.0 + _ROUNDINGS)

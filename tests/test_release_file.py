@@ -257,6 +257,7 @@ SLICES: dict[str, Any] = {
     "law": "gaussian",
     "slice_dim": 1,
     "rounding": 1e-6,
+    "rows": 1,
 }
 DOCUMENTS: dict[str, Callable[[Document], Any]] = {
     "another format": lambda d: d.update(format="zip"),
@@ -302,7 +303,7 @@ DOCUMENTS: dict[str, Callable[[Document], Any]] = {
     "slices without noise": lambda d: d["guarantee"].update(slices=[SLICES | {"sigma": 0.0}]),
     "slices of half a column": lambda d: d["guarantee"].update(slices=[SLICES | {"dim": 2.5}]),
     "slices without end": lambda d: d["guarantee"].update(slices=[SLICES] * 9),
-    "slices of another kind": lambda d: d["guarantee"].update(slices=[SLICES | {"rows": 3}]),
+    "slices of another kind": lambda d: d["guarantee"].update(slices=[SLICES | {"units": 3}]),
     "schema a list": lambda d: d.update(schema=[1]),
     "schema empty": lambda d: d.update(schema={}),
     "schema with a bad column": lambda d: d["schema"]["columns"].update(x={"type": "number", "min": 3, "max": 2}),

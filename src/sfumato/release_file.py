@@ -70,6 +70,7 @@ class _Slices(BaseModel):
     law: str
     slice_dim: Annotated[int, Field(strict=True)]
     rounding: float
+    rows: Annotated[int, Field(strict=True)]
 
 
 class _Guarantee(BaseModel):

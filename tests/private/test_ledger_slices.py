@@ -87,6 +87,7 @@ def test_the_entry_keeps_the_law_not_one_mu(ledger: Ledger) -> None:
         "law": "gaussian",
         "slice_dim": 1,
         "rounding": 0.0,
+        "rows": 1,
     }
     assert account(ledger).epsilon == pytest.approx(0.5, rel=1e-6)
 

@@ -233,10 +233,14 @@ def test_orthonormal_frames_cost_no_more_than_gaussian_ones() -> None:
     assert math.sqrt(1.9) < nearly * mu_of(EPSILON, DELTA) < math.sqrt(2.0)
 
 
-def test_a_unit_of_several_rows_costs_at_most_the_root_of_their_number() -> None:
-    """Rows that move along one line reach the bound; in other directions they cost less."""
+def test_a_unit_of_several_rows_costs_at_most_the_largest_of_as_many_laws() -> None:
+    """Rows that move along one line cost as one row that moves further; in other directions they cost less."""
     dim, projections, rows, sigma = 12, 6, 3, 2.5
-    bound = sliced_delta(EPSILON, 0.0, [Slices(dim, projections, math.sqrt(rows), sigma)])
+    one = Slices(dim, projections, math.sqrt(rows), sigma)
+    bound, most = (sliced_delta(EPSILON, 0.0, [replace(one, rows=r)]) for r in (1, rows))
+    assert bound < most < rows * bound * 1.01
+    twice = sliced_delta(EPSILON, 0.0, [replace(one, rows=rows)] * 2)
+    assert twice > sliced_delta(EPSILON, 0.0, [one] * 2)
     rng = np.random.default_rng(8)
     frames = rng.normal(size=(20_000, dim, projections)) / math.sqrt(dim)
     for moves, tight in ((np.eye(dim)[:rows], False), (np.tile(np.eye(dim)[0], (rows, 1)), True)):

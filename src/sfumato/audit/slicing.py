@@ -30,7 +30,6 @@ from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.queries import LATENT_BITS, SLACK, Histograms, ScoreImage
 from sfumato.private.rows import NoisyRows, RowPlan, RowVectors, plan_rows
 from sfumato.private.source import Source
-from sfumato.private.units import unit_distance
 from sfumato.published.slicing import release_slices, theorem_sigma
 from sfumato.schema import Schema
 from sfumato.tables import open_table
@@ -74,9 +73,7 @@ class RowsGame:
 
     @cached_property
     def _plan(self) -> RowPlan:
-        known = {"dim": VECTORS.dim, "projections": self.projections}
-        distance = unit_distance(VECTORS, None)
-        return plan_rows(self.claim.epsilon, self.claim.delta, mu=self._mu, distance=distance, **known)
+        return plan_rows(self.claim.epsilon, self.claim.delta, VECTORS, mu=self._mu, projections=self.projections)
 
     @cached_property
     def _engines(self) -> tuple[Summed, Summed]:

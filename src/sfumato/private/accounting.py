@@ -126,13 +126,14 @@ def slicing_sigma(
     law: str = Frames.GAUSSIAN,
     mu: float = 0.0,
     rounding: float = 0.0,
+    rows: int = 1,
 ) -> float:
     """The smallest noise with which projections of every row are (epsilon, delta)-DP, rounded up.
 
     Rows of `dim` numbers, one of them replaced by another at most `distance` away, are projected by a fresh matrix U of
     `projections` columns, which may be published: entries N(0, 1/dim), or orthonormal frames of `slice_dim` columns
-    (`law`). `mu` is that of Gaussian queries asked beside it; `rounding` is as in `Slices`. A U that is not drawn
-    afresh, after the rows are fixed, needs distance * sqrt(largest eigenvalue of U U^T) / mu_of(epsilon, delta).
+    (`law`). `mu` is that of Gaussian queries asked beside it; `rounding` and `rows` are as in `Slices`. A U that is not
+    drawn afresh, after the rows are fixed, needs distance * sqrt(largest eigenvalue of U U^T) / mu_of(epsilon, delta).
 
     `method` is "exact", or "theorem1" for the bound of Greenewald et al. (2024), which asks for more.
 
@@ -142,9 +143,9 @@ def slicing_sigma(
     _check_epsilon(epsilon)
     _check_delta(delta)
     _check_mu(mu)
-    known = Slices(dim, projections, distance, 1.0, law, slice_dim, rounding)  # refuses what is none
+    known = Slices(dim, projections, distance, 1.0, law, slice_dim, rounding, rows)  # refuses what is none
     if method == "theorem1":
-        if known.law != Frames.GAUSSIAN or mu != 0.0 or rounding != 0.0:
+        if known.law != Frames.GAUSSIAN or mu != 0.0 or rounding != 0.0 or rows != 1:
             raise ArgumentError("theorem1 is about a Gaussian U by itself; take method='exact'")
         return distance * _turning_point(lambda ratio: theorem_epsilon(delta, ratio, dim, projections) > epsilon)[1]
     if method != "exact":

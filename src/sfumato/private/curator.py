@@ -18,7 +18,7 @@ from sfumato.private.noise import Bits, noisy
 from sfumato.private.queries import Answer, FloatArray, IntArray, Query
 from sfumato.private.rows import NoisyRows, RowVectors, Whole, check_slices, shuffled, sliced, whole
 from sfumato.private.slicing_law import Slices
-from sfumato.private.units import unit_distance, unit_sensitivity
+from sfumato.private.units import unit_sensitivity
 
 
 class Engine(Protocol):
@@ -72,13 +72,12 @@ class Curator:
         """
         if self._adjacency is not Adjacency.REPLACE_ONE:
             raise ArgumentError("noisy rows tell how many rows there are: they need adjacency 'replace-one'")
-        distance = unit_distance(vectors, self._unit_rows)
         if isinstance(projection, Slices):
-            check_slices(projection, vectors, distance)
+            check_slices(projection, vectors, self._unit_rows)
             self._budget.take(projection)
             spend: Spend | Slices = projection
         else:
-            spend = self._budget.charge(name, distance, projection.mu_squared)
+            spend = self._budget.charge(name, vectors.distance(self._unit_rows), projection.mu_squared)
         self._announce(spend)
         found = self._engine.rows(vectors)
         self._before_noise()

@@ -17,7 +17,7 @@ Proof: docs/proofs/slicing.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -74,6 +74,10 @@ class RowVectors:
         """How far a replaced row can move, in latent units."""
         return 2.0 * math.sqrt(self.radius) * 2.0**-LATENT_BITS * SLACK
 
+    def distance(self, unit_rows: int | None) -> float:
+        """How far all vectors together can move, in L2, when one unit is replaced: its rows move one by one."""
+        return self.reach * math.sqrt(unit_rows or 1) * SLACK
+
     def find(self, batch: Batch) -> FloatArray:
         """The vectors of some rows, one a column: whole numbers held as float64."""
         found = np.zeros((self.dim, len(batch)))
@@ -124,21 +128,39 @@ class RowPlan:
         return (self.projection,) if isinstance(self.projection, Slices) else ()
 
 
-def plan_rows(epsilon: float, delta: float, *, mu: float, dim: int, projections: int, distance: float) -> RowPlan:
+def plan_rows(
+    epsilon: float, delta: float, vectors: RowVectors, *, mu: float, projections: int, unit_rows: int | None = None
+) -> RowPlan:
     """Divide (epsilon, delta) between Gaussian queries of `mu` together and `projections` of every row.
 
-    `distance` bounds how far a unit's rows move in all (`unit_distance`). From as many projections as coordinates on,
-    the vectors themselves get the noise; the plan says so by its `projection`.
+    From as many projections as coordinates on, the vectors themselves get the noise; the plan says so by its
+    `projection`.
     """
-    if projections >= dim:
+    if projections >= vectors.dim:
         total = calibrate(epsilon, delta)
         left = room_for(total, [mu])
         if left == 0.0:
             raise ArgumentError(f"mu {mu:g} beside the rows leaves nothing of epsilon = {epsilon:g}, delta = {delta:g}")
         return RowPlan(total, Whole(left * left / SLACK))  # the budget subtracts in its own order
-    off = frame_rounding(projections)
-    sigma = slicing_sigma(epsilon, delta, dim=dim, projections=projections, distance=distance, mu=mu, rounding=off)
-    return RowPlan(mu, Slices(dim, projections, distance, sigma, rounding=off))
+    free = Slices(
+        dim=vectors.dim,
+        projections=projections,
+        distance=vectors.distance(unit_rows),
+        sigma=1.0,
+        rounding=frame_rounding(projections),
+        rows=unit_rows or 1,
+    )
+    sigma = slicing_sigma(
+        epsilon,
+        delta,
+        dim=free.dim,
+        projections=projections,
+        distance=free.distance,
+        mu=mu,
+        rounding=free.rounding,
+        rows=free.rows,
+    )
+    return RowPlan(mu, replace(free, sigma=sigma))
 
 
 def frame_rounding(projections: int) -> float:
@@ -147,14 +169,15 @@ def frame_rounding(projections: int) -> float:
     return math.sqrt(projections) * 2.0 ** -(NORMAL_BITS + 1) * SLACK
 
 
-def check_slices(slices: Slices, vectors: RowVectors, distance: float) -> None:
+def check_slices(slices: Slices, vectors: RowVectors, unit_rows: int | None) -> None:
     """Whether slices that were set aside pay for these vectors."""
+    distance = vectors.distance(unit_rows)
     if slices.law != Frames.GAUSSIAN or slices.rounding < frame_rounding(slices.projections):
         raise ArgumentError("rows are projected by a Gaussian matrix, whose rounding has to be paid for")
-    if slices.dim != vectors.dim or slices.distance < distance:
+    if slices.dim != vectors.dim or slices.distance < distance or slices.rows < (unit_rows or 1):
         raise ArgumentError(
-            f"the slices were set aside for {slices.dim} coordinates that move by {slices.distance:g}, "
-            f"not for {vectors.dim} that move by {distance:g}"
+            f"the slices were set aside for {slices.dim} coordinates that move by {slices.distance:g} in {slices.rows} "
+            f"rows, not for {vectors.dim} that move by {distance:g} in {unit_rows or 1}"
         )
     if slices.dim * slices.projections > MOST_ENTRIES:
         raise ArgumentError(f"a matrix of projections has at most {MOST_ENTRIES} entries; ask for fewer projections")

@@ -11,7 +11,8 @@ S does not depend on u: chi-square with m' degrees of freedom over d for entries
 Beta(k/2, (d-k)/2) for m orthonormal frames of k columns, m' = m k. Slices of several releases are independent, and
 their T_i = D_i^2 S_i / sigma_i^2 add up.
 
-A unit of m rows, each of which moves by at most D, costs no more than one that moves by sqrt(m) D (Jensen).
+A unit of m rows, each of which moves by at most D, has T at most (m D^2 / sigma^2) times the largest of m such S,
+whatever the directions: P(S > s) is then at most m times that of one.
 
 The expectation is taken on a grid, on the safe side; docs/proofs/slicing.md, section 2, has the argument. In short:
 delta as a function of t = mu^2 is convex up to 2 (sqrt(1 + epsilon^2) - 1); continued by its tangent it is convex
@@ -24,7 +25,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -36,6 +37,7 @@ from sfumato.errors import ArgumentError
 
 MOST_DIM = 1 << 20
 MOST_PROJECTIONS = 1 << 20
+MOST_ROWS = 1 << 20
 MOST_FRAMES = 1 << 12
 """Orthonormal frames are summed one by one, up to so many."""
 
@@ -69,10 +71,11 @@ class Slices:
     """Noisy projections of every row: all that has to be known to say what they cost.
 
     `projections` is m', the columns of U in all slices; `distance` bounds how far one unit's rows can move, in L2;
-    `sigma` is the noise on every projection. U as published is rounded: |u^T (published U - U)| is at most `rounding`.
+    `sigma` is the noise on every projection; `rows` of a unit may move. U as published is rounded:
+    |u^T (published U - U)| is at most `rounding`.
 
     >>> Slices(dim=100, projections=100, distance=1.0, sigma=3.85)
-    Slices(dim=100, projections=100, distance=1.0, sigma=3.85, law='gaussian', slice_dim=1, rounding=0.0)
+    Slices(dim=100, projections=100, distance=1.0, sigma=3.85, law='gaussian', slice_dim=1, rounding=0.0, rows=1)
     """
 
     dim: int
@@ -82,6 +85,7 @@ class Slices:
     law: str = Frames.GAUSSIAN
     slice_dim: int = 1
     rounding: float = 0.0
+    rows: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "law", str(self.law))
@@ -114,11 +118,7 @@ def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     if epsilon < _SMALLEST_EPSILON:
         return 1.0
     unit = slices[0].weight
-    parts: dict[tuple[str, int, int, float], int] = {}
-    for each in slices:  # equal laws of equal weight are one law
-        law = each.law, each.slice_dim, each.dim, each.weight / unit
-        parts[law] = parts.get(law, 0) + each.projections
-    grid = _grid(tuple(sorted((*law, count) for law, count in parts.items())))
+    grid = _grid(_parts(slices, unit))
     base = mu * mu + math.fsum(each.shift for each in slices)
     squares = base + unit * (grid.first + grid.step * np.arange(len(grid.masses), dtype=np.float64))
     found = float(grid.masses @ _convex_deltas(epsilon, squares * (1.0 + _ROUNDINGS)))
@@ -169,10 +169,49 @@ class _Grid:
         )
 
 
+@dataclass(frozen=True, order=True)
+class _Part:
+    """`copies` independent summands: weight times chi-square over dim, or weight times Beta; the largest of `rows`."""
+
+    law: str
+    dim: int
+    projections: int
+    weight: float
+    rows: int
+    copies: int = 1
+
+    def times(self, count: int) -> _Part:
+        """So many of them. Chi-squares of equal weight add up to one."""
+        if self.law == Frames.GAUSSIAN and self.rows == 1:
+            return replace(self, projections=count * self.projections)
+        return replace(self, copies=count)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """What the grid has to cover. A sum of Betas is less spread out than the chi-square of the same mean."""
+        scale = 2.0 * self.weight / self.dim
+        if self.rows > 1:
+            return 0.0, self.copies * scale * float(gammainccinv(self.projections / 2, _BEYOND / self.rows))
+        half = self.copies * self.projections / 2
+        low = float(gammaincinv(half, _BELOW)) if self.law == Frames.GAUSSIAN else 0.0
+        return scale * low, scale * float(gammainccinv(half, _BEYOND))
+
+
+def _parts(slices: Sequence[Slices], unit: float) -> tuple[_Part, ...]:
+    """Slices as summands, in units of one weight."""
+    found: dict[_Part, int] = {}
+    for each in slices:
+        whole = each.projections if each.rows > 1 else 1  # chi-squares may be taken apart, the largest of some may not
+        size = whole if each.law == Frames.GAUSSIAN else each.slice_dim
+        one = _Part(each.law, each.dim, size, each.weight / unit, each.rows)
+        found[one] = found.get(one, 0) + each.projections // size
+    return tuple(sorted(one.times(count) for one, count in found.items()))
+
+
 @lru_cache(maxsize=64)
-def _grid(parts: tuple[tuple[str, int, int, float, int], ...]) -> _Grid:
-    """The law of the sum over parts (law, slice_dim, dim, weight, projections) of weight * S."""
-    ranges = [_range(dim, weight, projections, law) for law, _, dim, weight, projections in parts]
+def _grid(parts: tuple[_Part, ...]) -> _Grid:
+    """The law of the sum of all parts."""
+    ranges = [part.range for part in parts]
     step = sum(high - low for low, high in ranges) / _POINTS
     points = _POINTS + 2 * len(parts)  # a part has up to two more than its range over the step
     total: _Grid | None = None
@@ -184,28 +223,25 @@ def _grid(parts: tuple[tuple[str, int, int, float, int], ...]) -> _Grid:
     return total
 
 
-def _range(dim: int, weight: float, projections: int, law: str) -> tuple[float, float]:
-    """What the grid has to cover. A sum of Betas is less spread out than the chi-square of the same mean."""
-    half = projections / 2
-    scale = 2.0 * weight / dim
-    low = float(gammaincinv(half, _BELOW)) if law == Frames.GAUSSIAN else 0.0
-    return scale * low, scale * float(gammainccinv(half, _BEYOND))
-
-
-def _part(part: tuple[str, int, int, float, int], low: float, high: float, step: float, points: int) -> _Grid:
-    law, k, dim, weight, projections = part
+def _part(part: _Part, low: float, high: float, step: float, points: int) -> _Grid:
     edges: FloatArray = low + step * np.arange(math.ceil((high - low) / step) + 1, dtype=np.float64)
-    if law == Frames.GAUSSIAN:
-        scale, half = weight / dim, projections / 2
+    if part.law == Frames.GAUSSIAN:
+        scale, half = part.weight / part.dim, part.projections / 2
         at: FloatArray = edges / (2.0 * scale)
         own, biased = (_Tails(np.asarray(gammainc(h, at)), np.asarray(gammaincc(h, at))) for h in (half, half + 1))
         # The mean of a chi-square beyond x is at most x + 2 x / (x - n + 2): no more than 2 x, as x > n.
-        return _split(edges, step, own, biased, projections * scale, reach=2.0 * high)
-    edges = edges[: max(2, math.ceil(weight / step) + 1)]  # a Beta ends at 1
-    at = np.minimum(edges / weight, 1.0)
-    a, b = k / 2, (dim - k) / 2
-    own, biased = (_Tails(betainc(h, b, at), betaincc(h, b, at)) for h in (a, a + 1))
-    return _power(_split(edges, step, own, biased, weight * k / dim, reach=weight), projections // k, points)
+        mean, reach = part.projections * scale, 2.0 * high
+    else:
+        edges = edges[: max(2, math.ceil(part.weight / step) + 1)]  # a Beta ends at 1
+        at = np.minimum(edges / part.weight, 1.0)
+        a, b = part.projections / 2, (part.dim - part.projections) / 2
+        own, biased = (_Tails(betainc(h, b, at), betaincc(h, b, at)) for h in (a, a + 1))
+        mean, reach = part.weight * part.projections / part.dim, part.weight
+    if part.rows == 1:
+        one = _split(edges, step, own, biased, mean, reach)
+    else:
+        one = _largest(edges, step, own.above, part.rows, reach)
+    return _power(one, part.copies, points)
 
 
 @dataclass(frozen=True)
@@ -234,6 +270,13 @@ def _split(edges: FloatArray, step: float, own: _Tails, biased: _Tails, mean: fl
     masses[0] += own.below[0]
     more = 1.0 + _MASS_ERROR
     return _Grid(float(edges[0]), step, masses * more, float(own.above[-1]) * more, reach)
+
+
+def _largest(edges: FloatArray, step: float, above: FloatArray, rows: int, reach: float) -> _Grid:
+    """The largest of so many, however they depend on each other: P(any > s) <= rows P(one > s). Moved up a cell."""
+    tails = np.minimum(1.0, rows * above * (1.0 + _MASS_ERROR))
+    masses = np.append(1.0 - tails[0], -np.diff(tails)) * (1.0 + _MASS_ERROR)
+    return _Grid(float(edges[0]), step, np.maximum(masses, 0.0), float(tails[-1]) * (1.0 + _MASS_ERROR), reach)
 
 
 def _power(one: _Grid, times: int, points: int) -> _Grid:
@@ -275,6 +318,7 @@ def _check_counts(slices: Slices) -> None:
         ("dim", slices.dim, MOST_DIM),
         ("projections", slices.projections, MOST_PROJECTIONS),
         ("slice_dim", slices.slice_dim, slices.projections),
+        ("rows", slices.rows, MOST_ROWS),
     ):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
             raise ArgumentError(f"{name} must be a whole number from 1 to {most}, not {value!r}")

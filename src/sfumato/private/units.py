@@ -19,7 +19,6 @@ random). That much of delta is set aside.
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -29,8 +28,7 @@ import pyarrow.compute as pc
 
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries import SLACK, Batch, Query
-from sfumato.private.rows import RowVectors
+from sfumato.private.queries import Batch, Query
 
 KEY_BYTES = 32
 HASH_BYTES = 16
@@ -85,11 +83,6 @@ def unit_sensitivity(query: Query, adjacency: Adjacency, unit_rows: int | None) 
     if adjacency is Adjacency.LABEL:
         return unit_rows * max(query.sensitivity(Adjacency.LABEL), query.sensitivity(Adjacency.REPLACE_ONE))
     return unit_rows * query.sensitivity(adjacency)
-
-
-def unit_distance(vectors: RowVectors, unit_rows: int | None) -> float:
-    """The most that noisy rows can move, in L2, when one unit is replaced: its rows move one by one."""
-    return vectors.reach * math.sqrt(unit_rows or 1) * SLACK
 
 
 def unit_delta(delta: float) -> float:

@@ -554,6 +554,9 @@ def _print_release(made: Release) -> None:
     print("\nWhat was asked of the rows, with noise:")
     for spend in promise.spends:
         print(f"  {one_line(spend.name):<16} mu {spend.mu:.4f}")
+    for slices in promise.slices:
+        noise = slices.sigma / slices.distance
+        print(f"  {'every row':<16} {slices.projections} projections, noise {noise:.3g} times the largest change")
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
         for name, weight in zip(made.layout.class_names(), made.mixture.class_weights, strict=True):

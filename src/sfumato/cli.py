@@ -606,7 +606,9 @@ def _print_account(account: Account) -> None:
     print(f"  cap    mu {rounded_up(cap.mu, 5):<10} epsilon {cap.epsilon:g} at delta {cap.delta:g}")
     print(f"  spent  mu {rounded_up(account.mu, 5):<10} epsilon {rounded_up(account.epsilon)}")
     if account.slices:
-        print(f"         of which {len(account.slices)} times noisy projections of every row, which have no mu")
+        print(
+            f"         epsilon has {len(account.slices)} times noisy projections of every row in it, which have no mu"
+        )
     print(f"  left   mu {rounded_down(account.left(), 5):<10} epsilon {account.left_epsilon:g}")
     if not account.entries:
         return

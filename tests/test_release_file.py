@@ -7,6 +7,7 @@ import struct
 import time
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from safetensors.numpy import load, save
 import sfumato as sf
 from sfumato import release_file
 from sfumato.errors import OutputError, ReleaseError
+from sfumato.private import accounting
+from sfumato.private.slicing_law import Slices
 
 SCHEMA = {
     "label": "y",
@@ -231,6 +234,31 @@ def test_a_newer_version_says_upgrade(good: bytes, tmp_path: Path) -> None:
     assert "upgrade" in line
 
 
+def test_a_guarantee_with_slices_comes_back(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1, 2], "c": ["a", "b"], "y": ["no", "yes"]})
+    made = sf.fit(frame, SCHEMA, epsilon=1, delta=1e-6, adjacency="replace-one", components=1)
+    slices = Slices(**SLICES)
+    path = tmp_path / "r.sfumato"
+    epsilon = accounting.epsilon_of(made.guarantee.mu, 1e-6, slices=[slices])
+    made = replace(made, guarantee=replace(made.guarantee, epsilon=epsilon, slices=(slices,)))
+    made.save(path)
+    assert sf.load(path).guarantee == made.guarantee
+    assert "noisy projections of every row beside queries that are 0.23671-GDP" in str(made.guarantee)
+    replace(made, guarantee=replace(made.guarantee, epsilon=0.99 * epsilon)).save(path)
+    with pytest.raises(ReleaseError, match="mu is more than its epsilon and delta"):
+        sf.load(path)
+
+
+SLICES: dict[str, Any] = {
+    "dim": 20,
+    "projections": 5,
+    "distance": 2.0,
+    "sigma": 30.0,
+    "law": "gaussian",
+    "slice_dim": 1,
+    "rounding": 1e-6,
+    "rows": 1,
+}
 DOCUMENTS: dict[str, Callable[[Document], Any]] = {
     "another format": lambda d: d.update(format="zip"),
     "no format": lambda d: d.pop("format"),
@@ -272,6 +300,12 @@ DOCUMENTS: dict[str, Callable[[Document], Any]] = {
     "a draft": lambda d: d["schema"].update(unconfirmed=["columns.age.min"]),
     "negative sigma": lambda d: d["guarantee"]["spends"][0].update(sigma=-1),
     "spends a number": lambda d: d["guarantee"].update(spends=3),
+    "slices in add-remove": lambda d: d["guarantee"].update(slices=[SLICES], delta=0.5),
+    "slices of another law": lambda d: d["guarantee"].update(slices=[SLICES | {"law": "odd"}]),
+    "slices without noise": lambda d: d["guarantee"].update(slices=[SLICES | {"sigma": 0.0}]),
+    "slices of half a column": lambda d: d["guarantee"].update(slices=[SLICES | {"dim": 2.5}]),
+    "slices without end": lambda d: d["guarantee"].update(slices=[SLICES] * 9),
+    "slices of another kind": lambda d: d["guarantee"].update(slices=[SLICES | {"units": 3}]),
     "schema a list": lambda d: d.update(schema=[1]),
     "schema empty": lambda d: d.update(schema={}),
     "schema with a bad column": lambda d: d["schema"]["columns"].update(x={"type": "number", "min": 3, "max": 2}),

@@ -369,3 +369,114 @@ def test_schemas_cannot_be_changed() -> None:
     for thing, name in ((schema, "label"), (schema.columns["age"], "max")):
         with pytest.raises(ValueError, match="frozen"):
             setattr(thing, name, None)
+
+
+# Groups
+
+PIXELS = """
+label: kind
+columns:
+  kind: {type: category, values: [a, b]}
+groups:
+  pixels: {columns: "px_*", min: 0, max: 255, step: 1, shape: [2, 3], projection: dct2, keep: 2}
+  tones: {columns: "tone{1..4}", min: -1, max: 1}
+  marks: {columns: [left, right], min: 0, max: 1, projection: random}
+"""
+
+
+def test_the_columns_of_groups_stand_behind_the_others() -> None:
+    schema = Schema.parse(PIXELS)
+    tones, pixels = [f"tone{i}" for i in range(1, 5)], [f"px_{i}" for i in range(6)]
+    assert list(schema.columns) == ["kind", *pixels, *tones, "left", "right"]
+    assert schema.grouped == set(schema.features)
+    assert schema.columns["px_3"] == Number(min=0, max=255, step=1)
+    assert schema.columns["tone2"] == Number(min=-1, max=1)
+    assert [group.directions for group in schema.groups.values()] == [4, 4, 2]
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_groups_survive_being_written(labelled: bool, tmp_path: Path) -> None:
+    data = yaml.safe_load(PIXELS)
+    schema = Schema.of(data if labelled else {"groups": data["groups"]})
+    assert Schema.of(schema.dump()) == schema == Schema.parse(schema.to_yaml())
+    assert schema.to_yaml().count("\n") == len(schema.groups) + 1 + 3 * labelled, "one line a group, not a column"
+    for suffix in ("json", "yaml"):
+        schema.save(tmp_path / f"s.{suffix}")
+        assert Schema.load(tmp_path / f"s.{suffix}") == schema
+
+
+@pytest.mark.parametrize(
+    ("projection", "shape", "keep", "directions"),
+    [("pca", None, None, 100), ("random", None, None, 64), ("random", None, 7, 7), ("dct2", [10, 10], None, 64)],
+)
+def test_how_many_directions_a_group_has(projection: str, shape: list[int], keep: int, directions: int) -> None:
+    group = {"columns": "x{1..100}", "min": 0, "max": 1, "projection": projection, "shape": shape, "keep": keep}
+    assert Schema.of({"groups": {"g": group}}).groups["g"].directions == directions
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": "px"}, "groups.g: columns must be names, a pattern with {1..9}, or one with * where there is a"),
+        ({"columns": "p*", "shape": None}, "groups.g: columns must be names"),
+        ({"columns": 3}, "groups.g.columns: Input should be a valid string"),
+        ({"columns": ["a", 3], "shape": None}, "groups.g.columns: Input should be a valid string"),
+        ({"columns": ["a"], "shape": None}, "groups.g: a group has from 2 to 16384 columns, not 1"),
+        ({"columns": "p{9..1}", "shape": None}, "groups.g: a group has from 2 to 16384 columns, not 0"),
+        ({"columns": "p{1..99999}", "shape": None}, "groups.g: a group has at most 16384 columns"),
+        ({"columns": "p{1..1025}", "shape": None}, "groups.g: projection pca takes at most 1024 columns"),
+        ({"columns": ["a", "a"], "shape": None}, "groups.g: column 'a' is described twice"),
+        ({"columns": ["a", "\ud800"], "shape": None}, "is not text that a file can hold"),
+        ({"columns": ["a", "kind"], "shape": None}, "groups.g: column 'kind' is described twice"),
+        ({"columns": ["a", "b"]}, "groups.g: shape [2, 3] does not fit 2 columns"),
+        ({"shape": [0, 3]}, "groups.g: shape must be two whole numbers whose product is from 1 to 16384"),
+        ({"shape": [10**30, 3]}, "groups.g: shape must be two whole numbers"),
+        ({"shape": [2, 3, 4]}, "groups.g.shape: Tuple should have at most 2 items"),
+        ({"shape": [2, True]}, "groups.g.shape: YAML reads an unquoted yes, no, true or false as a boolean"),
+        ({"projection": "wavelet"}, "groups.g.projection: Input should be 'pca', 'dct2' or 'random'"),
+        ({"projection": "dct2", "keep": 3}, "groups.g: keep must be at most 2, the shorter side of shape"),
+        (
+            {"projection": "dct2", "columns": ["a", "b"], "shape": None},
+            "groups.g: projection dct2 needs the shape of the image",
+        ),
+        ({"projection": "random", "keep": 7}, "groups.g: 7 directions are too many: keep at most 6"),
+        ({"keep": 2}, "groups.g: keep is for the projections dct2 and random"),
+        ({"keep": 0}, "groups.g.keep: Input should be greater than or equal to 1"),
+        ({"min": 9, "max": 1}, "groups.g: min (9) must be below max (1)"),
+        ({"step": 900}, "groups.g: step (900) is wider than the range from min to max"),
+        ({"bins": 7}, "groups.g.bins: is not something a schema can say here"),
+    ],
+)
+def test_a_faulty_group_gets_one_line_with_its_place(change: dict[str, Any], message: str) -> None:
+    group = {"columns": "px_*", "min": 0, "max": 255, "shape": [2, 3]} | change
+    columns = {"kind": {"type": "category", "values": ["a", "b"]}}
+    with pytest.raises(SchemaError) as caught:
+        Schema.of({"label": "kind", "columns": columns, "groups": {"g": group}})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": {}, "label": None, "groups": {}}, "columns: there are none; name the columns to be modelled"),
+        ({"columns": {"z": {"type": "number", "min": 0, "max": 1}}, "label": None}, "has no other features yet"),
+        ({"label": "tone1"}, "label 'tone1' belongs to a group; describe it under columns"),
+        ({"unit": {"column": "left", "rows": 1}}, "unit: 'left' names people"),
+        ({"groups": []}, "groups: Input should be a valid dictionary"),
+        ({"groups": {"g": 3}}, "groups.g: Input should be a valid dictionary"),
+        ({"groups": {"\ud800": {"columns": ["a", "b"], "min": 0, "max": 1}}}, "is not text that a file can hold"),
+        (
+            {"groups": {g: {"columns": f"{g}{{1..1000}}", "min": 0, "max": 1} for g in "gh"}},
+            "groups: keep at most 1024 directions of them together",
+        ),
+        (
+            {"groups": {g: {"columns": f"{g}{{1..9000}}", "min": 0, "max": 1, "projection": "random"} for g in "gh"}},
+            "groups: they have more than 16384 columns together",
+        ),
+    ],
+)
+def test_groups_that_do_not_go_together_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        Schema.of(yaml.safe_load(PIXELS) | change)
+    assert message in str(caught.value)

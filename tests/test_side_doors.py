@@ -376,7 +376,9 @@ WAYS = [
     for schema, encoding in ((SCORES, "scores"), (AFFINE, "affine"))
     for adjacency in ("add-remove", "replace-one", "label")
 ]
-ADAPTED = [(SCORES, "--adjacency", adjacency, "--adapt", "labels") for adjacency in ("add-remove", "replace-one", "label")]
+ADAPTED = [
+    (SCORES, "--adjacency", adjacency, "--adapt", "labels") for adjacency in ("add-remove", "replace-one", "label")
+]
 
 
 SEEN: dict[tuple[Any, ...], Trace] = {}

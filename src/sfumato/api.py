@@ -23,6 +23,7 @@ from sfumato.private.engines.local import LocalEngine
 from sfumato.private.ledger import Ledger, reservations
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
 from sfumato.private.queries import Asker
+from sfumato.private.slicing_law import Slices
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.release import Guarantee, Release
@@ -98,7 +99,7 @@ def fit(
     dataset: str | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
-    on_spend: Callable[[Spend], None] = lambda spend: None,
+    on_spend: Callable[[Spend | Slices], None] = lambda spend: None,
     on_step: OnStep = lambda step, steps, loss: None,
 ) -> Release:
     """Release a private table: a model of its distribution that is (epsilon, delta)-DP.
@@ -211,11 +212,12 @@ class Job:
     def asked(self) -> Ask:
         """What a ledger has to set aside."""
         plan = self.plan
-        return Ask(self.mechanism, plan.adjacency, self.unit, float(plan.epsilon), float(plan.delta), plan.mu)
+        terms = float(plan.epsilon), float(plan.delta), plan.mu, self.budget.slices
+        return Ask(self.mechanism, plan.adjacency, self.unit, *terms)
 
     def curator(
         self,
-        on_spend: Callable[[Spend], None] = lambda spend: None,
+        on_spend: Callable[[Spend | Slices], None] = lambda spend: None,
         before_noise: Callable[[], None] = lambda: None,
     ) -> Curator:
         """The only door to the table."""
@@ -248,6 +250,7 @@ class Job:
             secure=self.secure,
             spends=self.budget.spends,
             entry=entry,
+            slices=self.budget.slices,
         )
 
 

@@ -180,6 +180,7 @@ def fit(
     from sfumato.api import plan as make
     from sfumato.files import check_writable
     from sfumato.private.ledger import Ledger
+    from sfumato.private.slicing_law import Slices
     from sfumato.schema import Schema
     from sfumato.tables import open_table
 
@@ -187,7 +188,10 @@ def fit(
     asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha)
     total = make(known, epsilon=epsilon, delta=delta, **asked).mu
 
-    def announce(spend: Spend) -> None:
+    def announce(spend: Spend | Slices) -> None:
+        if isinstance(spend, Slices):
+            _say(f"asking for {spend.projections} noisy projections of every row")
+            return
         share = (spend.mu / total) ** 2
         _say(f"asking for {spend.name}: {share:.0%} of the budget (mu {spend.mu:.4f} of {total:.4f})")
 
@@ -595,6 +599,9 @@ def _print_release(made: Release) -> None:
     print("\nWhat was asked of the rows, with noise:")
     for spend in promise.spends:
         print(f"  {one_line(spend.name):<16} mu {spend.mu:.4f}")
+    for slices in promise.slices:
+        noise = slices.sigma / slices.distance
+        print(f"  {'every row':<16} {slices.projections} projections, noise {noise:.3g} times the largest change")
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
         if made.labeller is not None:
@@ -645,6 +652,10 @@ def _print_account(account: Account) -> None:
     print(f"{cap.name}: {cap}")
     print(f"  cap    mu {rounded_up(cap.mu, 5):<10} epsilon {cap.epsilon:g} at delta {cap.delta:g}")
     print(f"  spent  mu {rounded_up(account.mu, 5):<10} epsilon {rounded_up(account.epsilon)}")
+    if account.slices:
+        print(
+            f"         epsilon has {len(account.slices)} times noisy projections of every row in it, which have no mu"
+        )
     print(f"  left   mu {rounded_down(account.left(), 5):<10} epsilon {account.left_epsilon:g}")
     if not account.entries:
         return

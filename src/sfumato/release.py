@@ -27,6 +27,7 @@ from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import Labeller
 from sfumato.models.quadratic import QuadraticLabeller
 from sfumato.private.accounting import Adjacency, Spend
+from sfumato.private.slicing_law import Slices
 from sfumato.projections import ENTRY_BITS, FIXED_BITS, Projection
 from sfumato.schema import ROW, Category, Date, Schema
 from sfumato.tables import numbers, open_table
@@ -43,6 +44,8 @@ class Guarantee:
     It covers this release only: another fit on the same table is another release, and their mu add up in
     squares. A ledger adds them up; `entry` is then the id under which it counts this one.
     A release made with a seed was made with noise that anyone can repeat: it has no epsilon.
+    Where noisy projections of every row were asked for (`slices`), mu is that of the other queries; epsilon and delta
+    are of all together.
     """
 
     epsilon: float | None
@@ -53,6 +56,7 @@ class Guarantee:
     secure: bool
     spends: tuple[Spend, ...]
     entry: str | None = None
+    slices: tuple[Slices, ...] = ()
 
     def __str__(self) -> str:
         if not self.secure:
@@ -63,9 +67,11 @@ class Guarantee:
             Adjacency.REPLACE_ONE: f"{one} replaced (how many there are is public)",
             Adjacency.LABEL: f"the label of {one} changed (everything else is public)",
         }
+        mu = f"{rounded_up(self.mu, 5)}-GDP"
+        beside = f"noisy projections of every row beside queries that are {mu}" if self.slices else mu
         return (
             f"({rounded_up(self.epsilon)}, {rounded_up(self.delta)})-differentially private, "
-            f"{rounded_up(self.mu, 5)}-GDP; neighbours: {neighbours[self.adjacency]}; {self.scope}"
+            f"{beside}; neighbours: {neighbours[self.adjacency]}; {self.scope}"
         )
 
     @property

@@ -26,12 +26,13 @@ from sfumato.bins import FloatArray, Layout, OrderedBins
 from sfumato.encoding.affine import Affine, check_affine
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import ColumnScores, Scores
-from sfumato.errors import ReleaseError, SchemaError
+from sfumato.errors import ArgumentError, ReleaseError, SchemaError
 from sfumato.files import replacing
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import MOST_EVIDENCE, Labeller
 from sfumato.models.quadratic import QuadraticLabeller
 from sfumato.private.accounting import Adjacency, Spend, delta_of
+from sfumato.private.slicing_law import Slices
 from sfumato.projections import Projection
 from sfumato.release import Guarantee, Release
 from sfumato.schema import DEFAULT_BINS, ROW, Category, Column, Date, Schema
@@ -46,6 +47,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a release does not tell 
 MOST_JSON_BYTES = 1 << 26
 MOST_COMPONENTS = 10_000  # of a class
 MOST_LABEL_DIRECTIONS = 256  # that the labels of columns in groups are a function of
+MOST_SLICES = 8  # in one release
 SMALL_JSON_BYTES = 1 << 20
 MOST_JSON_INFLATION = 100  # what anyone would call their columns and categories does not pack so tightly
 MOST_JSON_LISTS = 1 << 20  # brackets and braces: memory for each is many times its length
@@ -66,6 +68,18 @@ class _Spend(BaseModel):
     mu: float = Field(gt=0)
 
 
+class _Slices(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    dim: Annotated[int, Field(strict=True)]
+    projections: Annotated[int, Field(strict=True)]
+    distance: float
+    sigma: float
+    law: str
+    slice_dim: Annotated[int, Field(strict=True)]
+    rounding: float
+    rows: Annotated[int, Field(strict=True)]
+
+
 class _Guarantee(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     epsilon: float | None = Field(gt=0)
@@ -76,6 +90,7 @@ class _Guarantee(BaseModel):
     secure: bool
     spends: Annotated[tuple[_Spend, ...], FailFast()]
     entry: str | None = Field(default=None, pattern="^[0-9a-f]{32}$")
+    slices: Annotated[tuple[_Slices, ...], FailFast()] = Field(default=(), max_length=MOST_SLICES)
 
 
 _Several: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MOST_COMPONENTS)]
@@ -149,7 +164,9 @@ def _is_old(release: Release) -> bool:
 
 def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
     """A guarantee as plain JSON data."""
-    counted = {} if guarantee.entry is None else {"entry": guarantee.entry}
+    counted: dict[str, Any] = {} if guarantee.entry is None else {"entry": guarantee.entry}
+    if guarantee.slices:
+        counted["slices"] = [vars(slices) for slices in guarantee.slices]
     return counted | {
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
@@ -346,7 +363,8 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     given = document.guarantee
     for value in (given.epsilon, given.delta, given.mu):
         insist(given.secure == (value is not None), "a guarantee has epsilon, delta and mu exactly if it is secure")
-    _check_guarantee(given, schema, insist)
+    slices = _slices(given, path)
+    _check_guarantee(given, slices, schema, insist)
     guarantee = Guarantee(
         given.epsilon,
         given.delta,
@@ -356,6 +374,7 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         given.secure,
         tuple(Spend(**spend.model_dump()) for spend in given.spends),
         given.entry,
+        slices,
     )
     classes = np.repeat(np.arange(layout.classes), document.components or 1)
     mixture = GaussianMixture(
@@ -371,7 +390,16 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     return Release(schema, guarantee, document.mechanism, encoder, mixture, labeller)
 
 
-def _check_guarantee(given: _Guarantee, schema: Schema, insist: Callable[[Any, str], None]) -> None:
+def _slices(given: _Guarantee, path: str | Path) -> tuple[Slices, ...]:
+    try:
+        return tuple(Slices(**each.model_dump()) for each in given.slices)
+    except ArgumentError as error:
+        raise ReleaseError(f"{path}: its slices are not valid: {one_line(str(error))}") from error
+
+
+def _check_guarantee(
+    given: _Guarantee, slices: tuple[Slices, ...], schema: Schema, insist: Callable[[Any, str], None]
+) -> None:
     """Whether a guarantee can be true of a release of its schema."""
     insist(not schema.unconfirmed, "its schema is a draft, of which no release can be made")
     insist(given.unit == (ROW if schema.unit is None else schema.unit.column), "its unit is not that of its schema")
@@ -388,5 +416,8 @@ def _check_guarantee(given: _Guarantee, schema: Schema, insist: Callable[[Any, s
     if given.epsilon is not None and given.delta is not None and given.mu is not None:
         spent = math.hypot(*(spend.mu for spend in given.spends))
         insist(spent <= given.mu * ROUNDING, "the guarantee's spends add up to more than its mu")
-        covered = delta_of(given.epsilon, given.mu) <= given.delta
+        insist(not slices or given.adjacency is Adjacency.REPLACE_ONE, "slices in another adjacency than replace-one")
+        # Of slices the last bits may differ between machines.
+        room = given.delta * (ROUNDING if slices else 1.0)
+        covered = delta_of(given.epsilon, given.mu, slices) <= room
         insist(covered, "the guarantee's mu is more than its epsilon and delta")

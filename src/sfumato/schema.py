@@ -51,6 +51,8 @@ ROW = "row"  # the unit of privacy where the schema names none
 MOST_YAML = 1 << 22  # letters: PyYAML reads them slowly
 MOST_ITEMS = 1 << 20  # of a YAML document, each alias counted as what it stands for
 MERGE_TAG = "tag:yaml.org,2002:merge"
+# After columns.NAME and groups.NAME.columns pydantic names the kind that it tried, which the reader knows.
+TRIED = {("columns", 2), ("groups", 3)}
 
 CategoryValue: TypeAlias = str | int | float
 
@@ -196,6 +198,12 @@ class Group(BaseModel):
             raise ValueError("projection dct2 needs the shape of the image")
         if self.projection == "dct2" and self.shape is not None and (self.keep or 1) > min(self.shape):
             raise ValueError(f"keep must be at most {min(self.shape)}, the shorter side of shape")
+        if self.projection == "pca" and self.keep is not None:
+            raise ValueError(
+                "keep is for the projections dct2 and random; pca keeps as many directions as noise lets it"
+            )
+        if self.projection == "pca" and count > MOST_DIRECTIONS:
+            raise ValueError(f"projection pca takes at most {MOST_DIRECTIONS} columns; take dct2 or random")
         if self.directions > min(count, MOST_DIRECTIONS):
             raise ValueError(f"{self.directions} directions are too many: keep at most {min(count, MOST_DIRECTIONS)}")
         return self
@@ -274,7 +282,7 @@ class Schema(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Schema:
-        for name in (*self.columns, *self.unconfirmed, "" if self.unit is None else self.unit.column):
+        for name in (*self.columns, *self.groups, *self.unconfirmed, "" if self.unit is None else self.unit.column):
             _check_text(name)
         if self.unit is not None and self.unit.column in self.columns:
             raise ValueError(f"unit: {self.unit.column!r} names people, so it cannot be a column of the release")
@@ -394,12 +402,9 @@ class Schema(BaseModel):
         lines = [f"label: {_flow(data['label'])}"] if self.label is not None else []
         if self.unit is not None:
             lines.append(f"unit: {_flow(data['unit'])}")
-        lines += [
-            "columns:",
-            *(f"  {_flow(name)}: {_flow(column)}" for name, column in data["columns"].items()),
-        ]
-        if self.groups:
-            lines += ["groups:", *(f"  {_flow(name)}: {_flow(group)}" for name, group in data["groups"].items())]
+        for kind in ("columns", "groups"):
+            if data.get(kind):
+                lines += [f"{kind}:", *(f"  {_flow(name)}: {_flow(item)}" for name, item in data[kind].items())]
         if self.unconfirmed:
             lines += ["unconfirmed:", *(f"  - {_flow(item)}" for item in self.unconfirmed)]
         return "\n".join(lines) + "\n"
@@ -516,8 +521,7 @@ def _flow(value: Any) -> str:
 
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_context=False)[0]
-    # After columns.NAME pydantic names the kind of column that it tried, which the reader knows.
-    place = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 2 and problem["loc"][0] == "columns")]
+    place = [str(part) for i, part in enumerate(problem["loc"]) if (problem["loc"][0], i) not in TRIED]
     where = one_line(".".join(place))
     what = one_line(problem["msg"].removeprefix("Value error, "))
     if problem["type"] == "extra_forbidden":

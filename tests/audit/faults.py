@@ -15,9 +15,12 @@ from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
+from sfumato.private.engines.local import LocalEngine
 from sfumato.private.gradients import Gradient
-from sfumato.private.noise import insecure_bits, noisy
+from sfumato.private.noise import Bits, insecure_bits, noisy, normals
 from sfumato.private.queries import Answer, Batch, FloatArray, IntArray, Query
+from sfumato.private.rows import NoisyRows, RowVectors, Whole, sliced
+from sfumato.private.slicing_law import Slices
 from sfumato.schema import Schema
 from sfumato.tables import Table, open_table
 
@@ -62,6 +65,46 @@ class SameWords(Curator):
             self._seed = int.from_bytes(self._bits(8), "little")
         self._bits = insecure_bits(self._seed)
         return super().total(name, query, mu_squared)
+
+
+class HalfTheNoiseOnRows(Curator):
+    """Rows with half of the noise that was set aside."""
+
+    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        assert isinstance(projection, Slices)
+        self._budget.take(projection)
+        found = sliced(self._engine.rows(vectors), replace(projection, sigma=projection.sigma / 2.0), self._bits)
+        return replace(found, sd=projection.sigma)
+
+
+class UnpaidRows(Curator):
+    """The histograms are asked with all the mu there would be without rows."""
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        charged, self._budget = self._budget, Budget(3.0 * self._budget.total)
+        try:
+            return super().total(name, query, 9.0 * mu_squared)
+        finally:
+            self._budget = charged
+
+
+class LeavesOutBadRows(LocalEngine):
+    """Rows that count nowhere are not there at all."""
+
+    def rows(self, vectors: RowVectors) -> FloatArray:
+        found = super().rows(vectors)
+        return found[:, (found != 0).any(axis=0)]
+
+
+class SameMatrix:
+    """A matrix of projections from a fixed seed, which an adversary may know before choosing a row."""
+
+    def __call__(self, count: int, bits: Bits) -> IntArray:
+        drawn = normals(count, insecure_bits(1)).reshape(6, -1).astype(np.float64)
+        # Turned so that the row of this audit, the same in every column, is where it shows best.
+        left, sizes, right = np.linalg.svd(drawn, full_matrices=False)
+        basis = np.linalg.qr(np.column_stack([np.ones(6), np.eye(6)[:, : left.shape[1] - 1]]))[0]
+        return np.rint((basis * sizes) @ right).astype(np.int64).ravel()
 
 
 @dataclass(frozen=True)

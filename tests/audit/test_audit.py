@@ -26,6 +26,7 @@ from sfumato.audit.queries import (
     gradient_query,
     histogram_query,
     moment_query,
+    wave_query,
 )
 from sfumato.audit.run import Verdict, decide, run
 from sfumato.errors import ArgumentError
@@ -47,7 +48,9 @@ def test_the_claim_is_mu_one() -> None:
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("make", [gaussian_query, histogram_query, moment_query, cell_query, gradient_query])
+@pytest.mark.parametrize(
+    "make", [gaussian_query, histogram_query, moment_query, cell_query, gradient_query, wave_query]
+)
 def test_single_queries_are_as_private_as_claimed_and_no_more(make, adjacency: Adjacency) -> None:
     (game,) = make(ONE, adjacency)
     found = verdict(game, 2000, adjacency=adjacency)

@@ -272,6 +272,6 @@ def test_answers_reproduce_with_insecure_bits_only() -> None:
     assert asked_twice(secure_bits) != asked_twice(secure_bits)
 
 
-def test_a_mechanism_sees_no_rows_and_no_engine() -> None:
+def test_a_mechanism_sees_answers_and_no_engine() -> None:
     public = {name for name in dir(Scene().curator()) if not name.startswith("_")}
-    assert public == {"remaining", "total"}
+    assert public == {"remaining", "rows", "total"}

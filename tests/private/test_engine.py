@@ -92,7 +92,7 @@ def engine_of(data: Any, workers: int | None = 2) -> LocalEngine:
 
 def by_hand(query: Query) -> NDArray[np.int64]:
     """All rows in one batch, no engine."""
-    ((batch, _),) = (job() for job in Source(open_table(FRAME), LAYOUT).jobs())
+    ((batch, *_),) = (job() for job in Source(open_table(FRAME), LAYOUT).jobs())
     return query.total(batch)
 
 

@@ -344,21 +344,21 @@ def test_any_sequence_keeps_the_cap(tmp_path: Path, steps: list[Any]) -> None:
     play(tmp_path, steps)
 
 
-def adds_epsilons(account: Account, charged_mu: float, factor: int = 1) -> bool:
+def adds_epsilons(account: Account, charged_mu: float, factor: int = 1, slices: Any = ()) -> bool:
     epsilons = [entry.epsilon for entry in account.counted]
     return sum(epsilons) + 0.5 <= account.dataset.epsilon
 
 
-def counts_released_only(account: Account, charged_mu: float, factor: int = 1) -> bool:
+def counts_released_only(account: Account, charged_mu: float, factor: int = 1, slices: Any = ()) -> bool:
     released = [entry.charged_mu for entry in account.counted if entry.state is State.RELEASED]
     return add_up([*released, charged_mu]) <= account.dataset.mu
 
 
-def counts_the_largest(account: Account, charged_mu: float, factor: int = 1) -> bool:
+def counts_the_largest(account: Account, charged_mu: float, factor: int = 1, slices: Any = ()) -> bool:
     return max([charged_mu, *(entry.charged_mu for entry in account.counted)]) <= account.dataset.mu
 
 
-def forgets_the_factor(account: Account, charged_mu: float, factor: int = 1) -> bool:
+def forgets_the_factor(account: Account, charged_mu: float, factor: int = 1, slices: Any = ()) -> bool:
     return add_up([*(entry.mu for entry in account.counted), charged_mu / factor]) <= account.dataset.mu
 
 

@@ -170,8 +170,8 @@ SHARES = [
 ]
 
 
-def spreads_of(world: World, kind: Any = Spreads, latent: Any = Latent) -> Query:
-    radii = tuple(world.radius(world.image) for _ in range(world.classes))
+def spreads_of(world: World, kind: Any = Spreads, latent: Any = Latent, largest: int = LARGEST_RADIUS - 1) -> Query:
+    radii = tuple(world.radius(world.image, largest) for _ in range(world.classes))
     return kind(latent(world.image, radii), world.shares())
 
 
@@ -210,6 +210,7 @@ def gradient_of(world: World, kind: Any = ClippedGradient) -> Query:
 
 BUILD: dict[str, Callable[[World], Query]] = {
     "spreads": spreads_of,
+    "spreads far out": lambda w: spreads_of(w, largest=2**60),
     "spreads of cells": cell_spreads_of,
     "moments within cells": within_of,
     "second moment": second_moment_of,
@@ -708,6 +709,26 @@ def test_a_full_batch_of_extreme_rows_is_exact() -> None:
     assert total.tolist() == [BATCH_CAP, *sums, sum((a * a + b * b) * n for (a, b), n in counted)]
 
 
+@pytest.mark.parametrize(
+    ("radius", "step"), [(LARGEST_RADIUS - 1, 1), (LARGEST_RADIUS, 2), (2 * LARGEST_RADIUS, 4), (2**40 - 1, 256)]
+)
+def test_squared_norms_far_out_are_counted_in_steps(radius: int, step: int) -> None:
+    """A table of 2^30 rows still adds up, and nobody is counted with more than their radius."""
+    image = ProjectedImage(np.zeros((1, 300), np.int64))
+    query = Spreads(Latent(image, (radius,)), (1e-9, 1e-9, 1.0 - 2e-9))
+    assert radius // step * source.ROW_CAP < 2**62
+    assert step <= max(1, radius * 2**-31)
+    pool = np.random.default_rng(6).integers(-LATENT_LIMIT, LATENT_LIMIT + 1, (20, 300))
+    for i in range(20):
+        rows = batch(pool, [(i, 0)])
+        z = [int(x) for x in query.latent.rows(rows, 0)[:, 0]]
+        norm = sum(x * x for x in z)
+        assert query.total(rows).tolist() == [1, *z, norm // step]
+        found = query.unpack(query.total(rows).astype(float))[2][0]
+        assert found == pytest.approx(norm / ONE**2, rel=2**-30)
+        check_tight(Case(query, pool, [], [(i, 0)]), ADD_REMOVE)
+
+
 def test_a_full_batch_of_extreme_residuals_is_exact() -> None:
     """The model is sure of the other class, so that every residual is as large as it may be."""
     rows, counted = extreme_batch()
@@ -775,7 +796,6 @@ def test_what_is_no_query_is_refused() -> None:
         ("shares", lambda: Spreads(latent, (0.5, 0.6, 0.1))),
         ("shares", lambda: Spreads(latent, (0.0, 0.5, 0.5))),
         ("shares", lambda: Spreads(latent, (0.5, math.nan, 0.5))),
-        ("radii", lambda: Spreads(Latent(image, (LARGEST_RADIUS,)), (0.2, 0.3, 0.5))),
         ("entries", lambda: ProjectedImage(np.zeros((1, 1), np.int64), np.array([[MAP_LIMIT + 1]]))),
         ("a row for each", lambda: ProjectedImage(np.zeros((1, 1), np.int64), np.ones((2, 1), np.int64))),
         ("numbers", lambda: ProjectedImage.of(np.array([[math.nan]]))),

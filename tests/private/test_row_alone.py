@@ -26,6 +26,7 @@ from sfumato.private.gradients import Gradient, LabelModel
 from sfumato.private.queries import Batch, Cells, Histograms, Latent, Moments, Query, ScoreImage, Sums
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_sensitivity
+from sfumato.private.waves import Waves
 from sfumato.schema import Schema
 from sfumato.tables import Table, open_table
 
@@ -68,6 +69,7 @@ def queries() -> list[Query]:
         Moments(parted, (0.1, 0.5, 0.4)),
         Sums(parted, (0.3, 0.7)),
         Gradient.of(LabelModel.of(np.array([-0.4]), tables[:1]), tables[1:], 5.0),
+        Waves.of(ScoreImage.of(tables), 2, rng.normal(size=(6, columns)), (0.2, 0.8)),
     ]
 
 

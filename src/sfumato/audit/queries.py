@@ -19,7 +19,9 @@ from sfumato.private.engines.local import LocalEngine
 from sfumato.private.gradients import Gradient, LabelModel
 from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.queries import Cells, Histograms, IntArray, Latent, Moments, Query, ScoreImage, Sums
+from sfumato.private.rows import RowVectors
 from sfumato.private.source import Source
+from sfumato.private.waves import Waves
 from sfumato.schema import Schema
 from sfumato.tables import Table, open_table
 
@@ -37,12 +39,18 @@ SURE = 15.0  # a logit at which a model has no doubt
 
 @dataclass(frozen=True)
 class Summed:
-    """An engine whose only total is known already: the noise is what a run is about."""
+    """An engine whose only answers are known already: the noise is what a run is about."""
 
     answer: IntArray
+    vectors: FloatArray | None = None
 
     def total(self, query: Query) -> IntArray:
         return self.answer
+
+    def rows(self, vectors: RowVectors) -> FloatArray:
+        if self.vectors is None:
+            raise ValueError("the rows themselves were not looked up")
+        return self.vectors
 
 
 @dataclass(frozen=True)
@@ -111,6 +119,14 @@ def gradient_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     wrong = -SURE if adjacency is Adjacency.ADD_REMOVE else SURE  # of the class of the row that comes, or changes
     model = LabelModel.of(np.array([wrong]), [[np.zeros(3)] * 2])
     return [_game(claim, adjacency, Gradient.of(model, [[column, column]], RADIUS), PLANE)]
+
+
+def wave_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
+    """Sums of cosines and sines; an extreme row and its opposite are half a turn apart."""
+    column = np.array([-CORNER, 0.0, CORNER])
+    quarter = np.full((1, 2), np.pi / 2.0 / (2.0 * CORNER))
+    query = Waves.of(ScoreImage.of([[column, column]] * 2), 2, quarter * [[1.0], [5.0]], (0.2, 0.8))
+    return [_game(claim, adjacency, query, PLANE)]
 
 
 def _game(claim: Claim, adjacency: Adjacency, query: Query, schema: Schema) -> QueryGame:

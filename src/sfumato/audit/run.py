@@ -12,7 +12,15 @@ from sfumato.audit.game import Claim, Finding, Game, judge
 from sfumato.audit.membership import membership
 from sfumato.audit.mixture import adapted, affine, components, mixture
 from sfumato.audit.published import clustmix, pure_claim, weights, wishart
-from sfumato.audit.queries import cell_query, gaussian_query, gradient_query, histogram_query, moment_query
+from sfumato.audit.queries import (
+    cell_query,
+    gaussian_query,
+    gradient_query,
+    histogram_query,
+    moment_query,
+    wave_query,
+)
+from sfumato.audit.slicing import law_claim, published_slicing, slicing_rows
 from sfumato.audit.trials import play
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
@@ -41,6 +49,13 @@ AUDITS = {
     "moment-query": Audit("counts, sums and second moments of clipped rows", moment_query),
     "cell-query": Audit("counts and sums of rows in cells", cell_query),
     "gradient-query": Audit("the gradient of a label model", gradient_query),
+    "wave-query": Audit("counts and sums of cosines and sines", wave_query),
+    "slicing-rows": Audit(
+        "noisy projections of every row, beside histograms",
+        slicing_rows,
+        law_claim,
+        adjacencies=(Adjacency.REPLACE_ONE,),
+    ),
     "membership": Audit(
         "membership inference from synthetic rows of UCI Adult, a second opinion",
         membership,
@@ -61,6 +76,12 @@ AUDITS = {
     "published-clustmix": Audit(
         "cluster-based mixing as printed by Madl et al. 2023: is convicted",
         clustmix,
+        adjacencies=(Adjacency.REPLACE_ONE,),
+    ),
+    "published-slicing": Audit(
+        "noisy slices of rows as printed by Greenewald et al. 2024: stands, for rows at distance 1",
+        published_slicing,
+        law_claim,
         adjacencies=(Adjacency.REPLACE_ONE,),
     ),
 }

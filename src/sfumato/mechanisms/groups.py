@@ -37,6 +37,7 @@ CENTRE_SHARES = (0.1, 0.6, 0.3)  # of the first look, between counts, sums and s
 SHAPE_SHARES = (0.6, 0.4)  # of the second, between the second moment and the classes' sums
 ROOM = 1.5  # mean squared norms that a row may have before it is clipped
 EDGE = 1.5  # times the edge of the noise's spectrum: a direction below is taken for noise
+CLEAR = 4.0  # times the noise of an entry: a coordinate of smaller variance is not looked at
 FEWEST_DIRECTIONS = 6  # of those: even what noise tilts has most of its variance in them
 MOST_DIRECTIONS = 48  # in which classes may have shapes of their own
 MOST_COORDINATES = 64  # that the label model sees: more make its gradients noisier than they are worth
@@ -47,7 +48,7 @@ SMALLEST_VARIANCE = 2.0**-20  # of a coordinate
 DRAWN = 20_000  # rows of the mixture that the label model is first fitted to
 FREE_STEPS = 100
 FREE_RATE = 60.0
-RATE = 150.0
+RATE = 400.0
 MOMENTUM = 0.9
 CAP = 0.2  # of the residual's norm
 NORMED = 0.05  # of the drawn rows have features shorter than the radius: all others are scaled down to it
@@ -241,7 +242,7 @@ def label_matrix(shape: Shape, directions: Directions) -> FloatArray:
     the noise than there are main directions; those otherwise."""
     variances = np.diagonal(shape.within + shape.between)
     order = np.argsort(-variances)[:MOST_COORDINATES]
-    order = order[variances[order] > EDGE * shape.edge / math.sqrt(2.0 * len(variances))]
+    order = order[variances[order] > CLEAR * shape.edge / math.sqrt(2.0 * len(variances))]
     if len(order) < len(directions.matrix):
         return directions.matrix
     scales = np.maximum(np.sqrt(variances[order]), 1.0 / STEEPEST)

@@ -7,16 +7,21 @@ ids share a hash. Squares of mu add up, and so do slack and collision, all in ex
 (1 + e^epsilon) times itself of delta. A collision costs itself only: the key of the hash has the same law whatever the
 table, so it is a failure that both neighbours share. (epsilon, delta) of single releases are never added.
 
+A release with noisy projections of every row has slices beside its mu, and an entry keeps what describes them, not one
+number (`slicing_law`). Slices of all releases are independent, whatever depends on what, because every matrix is drawn
+afresh: given all of them the squares add up, and delta is the expectation over their joint law.
+
 Adjacency. If tables that differ by one unit more or less are mu-GDP, tables with one unit replaced are 2 mu-GDP: one
 removed, one added; slack and collision are doubled too, which is more than they need. A changed label is a replacement.
-Nothing leads back, because the other adjacencies hold more for public.
+Nothing leads back, because the other adjacencies hold more for public. Slices are replace-one: they are never doubled.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
 
@@ -32,12 +37,15 @@ from sfumato.private.accounting import (
     sum_up,
 )
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
+from sfumato.private.slicing_law import Slices
 from sfumato.private.units import COLLISION, unit_delta
 from sfumato.schema import ROW
 from sfumato.text import rounded_down, rounded_up
 
 SAMPLER_SLACK = MOST_COORDINATES * DISTANCE_PER_COORDINATE
 GAUSSIAN = "gaussian"
+WITH_SLICES = "gaussian and slices"
+LAWS = (GAUSSIAN, WITH_SLICES)
 SHOWN_DIGITS = 4
 
 # What a release in one adjacency costs in a data set of another, in multiples of its mu.
@@ -81,10 +89,10 @@ class Dataset:
         """What a single release of the whole cap may spend."""
         return calibrate(self.epsilon, self._delta())
 
-    def most(self, slack: float, collision: float) -> float:
-        """The mu that all releases may have together."""
+    def most(self, slack: float, collision: float, slices: Sequence[Slices] = ()) -> float:
+        """The mu that all releases may have together, beside these slices; 0 if there is no room for any."""
         left = self.delta - collision  # `mu_of` makes up for this rounding, as for its own
-        return mu_of(self.epsilon, left, slack) if left > 0.0 else 0.0
+        return mu_of(self.epsilon, left, slack, slices) if left > 0.0 else 0.0
 
     def epsilon_that_fits(self, mu: float) -> float:
         """The largest epsilon in few digits at which a single release, with the data set's delta, spends at most mu."""
@@ -136,14 +144,21 @@ class Entry:
         """How the privacy loss is distributed; a law other than the Gaussian is not one mu."""
         return str(json.loads(self.descriptor)["law"])
 
+    @property
+    def slices(self) -> tuple[Slices, ...]:
+        """The slices beside mu."""
+        return tuple(Slices(**each) for each in json.loads(self.descriptor).get("slices", ()))
+
     def check(self, dataset: Dataset) -> None:
         """Whether the entry agrees with itself and with its data set, as any that the library wrote does."""
         numbers = (self.epsilon, self.delta, self.mu, self.charged_mu)
         whole = all(isinstance(number, float) and 0.0 < number < math.inf for number in numbers)
         if not whole or not 0.0 <= self.slack < 1.0 or not 0.0 <= self.collision < 1.0 or self.unit != dataset.unit:
             raise ValueError("numbers")
-        if self.law != GAUSSIAN:
+        if self.law not in LAWS:
             return
+        if bool(self.slices) != (self.law == WITH_SLICES) or (self.slices and self.adjacency is Adjacency.ADD_REMOVE):
+            raise ValueError("slices")
         factor = FACTORS[self.adjacency, dataset.adjacency]
         if json.loads(self.descriptor)["mu"] != self.mu or self.charged_mu != factor * self.mu:
             raise ValueError("mu")
@@ -159,6 +174,14 @@ class Ask:
     epsilon: float
     delta: float
     mu: float
+    slices: tuple[Slices, ...] = ()
+
+    @property
+    def descriptor(self) -> str:
+        """The law of the release, as an entry keeps it."""
+        if not self.slices:
+            return json.dumps({"law": GAUSSIAN, "mu": self.mu})
+        return json.dumps({"law": WITH_SLICES, "mu": self.mu, "slices": [asdict(each) for each in self.slices]})
 
 
 @dataclass(frozen=True)
@@ -173,7 +196,7 @@ class Account:
         """All but the returned ones."""
         found = tuple(entry for entry in self.entries if entry.counts)
         for entry in found:
-            if entry.law != GAUSSIAN:
+            if entry.law not in LAWS:
                 raise LedgerError(
                     f"entry {entry.id} of {self.dataset.name!r} follows the law {entry.law!r}, "
                     "which this library cannot add up: upgrade it"
@@ -182,17 +205,22 @@ class Account:
 
     @cached_property
     def mu(self) -> float:
-        """What all releases cost together, rounded up."""
+        """What all Gaussian queries cost together, rounded up."""
         return add_up(entry.charged_mu for entry in self.counted)
 
     @cached_property
+    def slices(self) -> tuple[Slices, ...]:
+        """The slices of all releases."""
+        return tuple(each for entry in self.counted for each in entry.slices)
+
+    @cached_property
     def epsilon(self) -> float:
-        """The same as epsilon at the data set's delta."""
-        return self._epsilon(self.mu, self._slack(), self._collision())
+        """What all releases cost together, as epsilon at the data set's delta."""
+        return self._epsilon(self.mu, self._slack(), self._collision(), self.slices)
 
     def left(self, factor: int = 1) -> float:
         """The largest mu that another release may have; `factor` is what its adjacency costs here."""
-        most = self.dataset.most(*self._with_another(factor))
+        most = self.dataset.most(*self._with_another(factor), self.slices)
         return room_for(most, [entry.charged_mu for entry in self.counted]) / factor
 
     @cached_property
@@ -200,10 +228,10 @@ class Account:
         """The same as epsilon at the data set's delta, in few digits: asking for it would fit."""
         return self.dataset.epsilon_that_fits(self.left())
 
-    def fits(self, charged_mu: float, factor: int = 1) -> bool:
-        """Whether one more release keeps the cap."""
+    def fits(self, charged_mu: float, factor: int = 1, slices: Sequence[Slices] = ()) -> bool:
+        """Whether one more release keeps the cap. Its mu is above 0, so there is no room where there is room for 0."""
         together = add_up([*(entry.charged_mu for entry in self.counted), charged_mu])
-        return together <= self.dataset.most(*self._with_another(factor))
+        return together <= self.dataset.most(*self._with_another(factor), (*self.slices, *slices))
 
     def price(self, entry: str, time: str, asked: Ask) -> Entry:
         """The entry of a release that fits under the cap."""
@@ -223,7 +251,7 @@ class Account:
             charged_mu=factor * asked.mu,
             slack=slack,
             collision=collision,
-            descriptor=json.dumps({"law": GAUSSIAN, "mu": asked.mu}),
+            descriptor=asked.descriptor,
         )
         try:
             made.check(self.dataset)
@@ -231,26 +259,28 @@ class Account:
             raise ArgumentError(
                 f"mu {asked.mu!r}, epsilon {asked.epsilon!r} and delta {asked.delta!r} are not the cost of a release"
             ) from None
-        if not self.fits(made.charged_mu, factor):
+        if not self.fits(made.charged_mu, factor, asked.slices):
             raise BudgetError(self._refusal(asked, factor))
         return made
 
     def running(self) -> list[float]:
         """After each entry, what was spent until then, as epsilon at the data set's delta."""
         mu = slack = collision = 0.0
+        slices: tuple[Slices, ...] = ()
         found = []
         for entry in self.entries:
             if entry.counts:
                 mu = add_up([mu, entry.charged_mu])
                 slack, collision = sum_up([slack, entry.slack]), sum_up([collision, entry.collision])
-            found.append(self._epsilon(mu, slack, collision))
+                slices += entry.slices
+            found.append(self._epsilon(mu, slack, collision, slices))
         return found
 
-    def _epsilon(self, mu: float, slack: float, collision: float) -> float:
+    def _epsilon(self, mu: float, slack: float, collision: float, slices: tuple[Slices, ...]) -> float:
         left = self.dataset.delta - collision
-        found = epsilon_of(mu, left, slack) if left > 0.0 else float("inf")
+        found = epsilon_of(mu, left, slack, slices) if left > 0.0 else float("inf")
         # Two searches may end an ulp apart: what keeps the cap is not shown as more than it.
-        return min(found, self.dataset.epsilon) if mu <= self.dataset.most(slack, collision) else found
+        return min(found, self.dataset.epsilon) if mu <= self.dataset.most(slack, collision, slices) else found
 
     def _slack(self) -> float:
         return sum_up(entry.slack for entry in self.counted)
@@ -262,9 +292,10 @@ class Account:
         left, own = self.left(factor), self.dataset
         epsilon = own.epsilon_that_fits(left)
         counted = "" if factor == 1 else f", counted {factor} times in a data set of adjacency {own.adjacency}"
+        sliced = " with slices" if asked.slices else ""
         return (
-            f"{own.name!r} has too little left for mu {rounded_up(asked.mu, 5)} (epsilon {asked.epsilon:g}, delta "
-            f"{asked.delta:g}){counted}: ask for at most mu {rounded_down(left, 5)}, "
+            f"{own.name!r} has too little left for mu {rounded_up(asked.mu, 5)}{sliced} (epsilon {asked.epsilon:g}, "
+            f"delta {asked.delta:g}){counted}: ask for at most mu {rounded_down(left, 5)}, "
             f"which is epsilon {epsilon:g} at delta {own.delta:g}"
         )
 

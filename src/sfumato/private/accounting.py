@@ -6,6 +6,9 @@ mu-GDP is (epsilon, delta)-DP for every epsilon with (the same paper)
 
     delta = Phi(-epsilon / mu + mu / 2) - e^epsilon Phi(-epsilon / mu - mu / 2).
 
+Noisy projections of every row have no mu of their own, but a law of it (`slicing_law`). Wherever `slices` are given
+below, mu is that of the Gaussian queries beside them, and delta is the expectation over the slices' law.
+
 Every result is rounded to the safe side: delta and epsilon up, mu down, sigma up. That rests on scipy's
 erfc, erfcx and exp having a relative error below 2^-48; the tests compare them with mpmath.
 """
@@ -13,8 +16,8 @@ erfc, erfcx and exp having a relative error below 2^-48; the tests compare them 
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from numbers import Real
@@ -23,6 +26,7 @@ from scipy.special import erfc, erfcx, ndtri
 
 from sfumato.errors import ArgumentError, BudgetError
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
+from sfumato.private.slicing_law import Frames, Slices, sliced_delta, theorem_epsilon
 
 MOST_COORDINATES = 2**40
 """A public cap on the noisy numbers in one release, far above any that fits into memory."""
@@ -51,18 +55,18 @@ class Adjacency(StrEnum):
     """One row has another label; its other columns and the number of rows are public."""
 
 
-def delta_of(epsilon: float, mu: float) -> float:
-    """The smallest delta for which mu-GDP implies (epsilon, delta)-DP, rounded up.
+def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
+    """The smallest delta for which mu-GDP (and slices beside it) implies (epsilon, delta)-DP, rounded up.
 
     >>> f"{delta_of(1.0, 0.26805):.2e}"
     '1.00e-05'
     """
     _check_epsilon(epsilon)
     _check_mu(mu)
-    return _delta(epsilon, mu)
+    return _together(epsilon, mu, slices)
 
 
-def mu_of(epsilon: float, delta: float, distance: float = 0.0) -> float:
+def mu_of(epsilon: float, delta: float, distance: float = 0.0, slices: Sequence[Slices] = ()) -> float:
     """The largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down; 0 where there is none.
 
     `distance` is how far, in total variation, the law that is really drawn from may be from the one that is mu-GDP. If
@@ -75,10 +79,12 @@ def mu_of(epsilon: float, delta: float, distance: float = 0.0) -> float:
     _check_delta(delta)
     _check_distance(distance)
     left = _delta_left(epsilon, delta, distance)
-    return 0.0 if left <= 0.0 else _turning_point(lambda mu: _delta(epsilon, mu) <= left)[0]
+    if left <= 0.0 or (slices and sliced_delta(epsilon, 0.0, slices) > left):
+        return 0.0
+    return _turning_point(lambda mu: _together(epsilon, mu, slices) <= left)[0]
 
 
-def epsilon_of(mu: float, delta: float, distance: float = 0.0) -> float:
+def epsilon_of(mu: float, delta: float, distance: float = 0.0, slices: Sequence[Slices] = ()) -> float:
     """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded up; infinite where there is none.
 
     `distance` is as in `mu_of`. With one, a larger epsilon is not always easier to keep, because (1 + e^epsilon)
@@ -93,7 +99,7 @@ def epsilon_of(mu: float, delta: float, distance: float = 0.0) -> float:
 
     def exceeds(epsilon: float) -> bool:
         left = _delta_left(epsilon, delta, distance)
-        return left <= 0.0 or _delta(epsilon, mu) > left
+        return left <= 0.0 or _together(epsilon, mu, slices) > left
 
     if not exceeds(0.0):
         return 0.0
@@ -101,9 +107,57 @@ def epsilon_of(mu: float, delta: float, distance: float = 0.0) -> float:
         return _turning_point(exceeds)[1]
     # d/d epsilon of the sum is e^epsilon (distance - Phi(-epsilon / mu - mu / 2)): it falls, then it rises.
     least = mu * (-float(ndtri(distance)) - mu / 2)
+    if slices:  # where the distance takes half of delta: any end is safe, and a distance that matters is rare
+        least = math.log(delta) - math.log(2.0 * distance)
     if not 0.0 < least < math.inf or exceeds(least):
         return math.inf
     return _bisect(exceeds, 0.0, least)[1]
+
+
+def slicing_sigma(
+    epsilon: float,
+    delta: float,
+    *,
+    dim: int,
+    projections: int,
+    distance: float = 1.0,
+    method: str = "exact",
+    slice_dim: int = 1,
+    law: str = Frames.GAUSSIAN,
+    mu: float = 0.0,
+    rounding: float = 0.0,
+    rows: int = 1,
+) -> float:
+    """The smallest noise with which projections of every row are (epsilon, delta)-DP, rounded up.
+
+    Rows of `dim` numbers, one of them replaced by another at most `distance` away, are projected by a fresh matrix U of
+    `projections` columns, which may be published: entries N(0, 1/dim), or orthonormal frames of `slice_dim` columns
+    (`law`). `mu` is that of Gaussian queries asked beside it; `rounding` and `rows` are as in `Slices`. A U that is not
+    drawn afresh, after the rows are fixed, needs distance * sqrt(largest eigenvalue of U U^T) / mu_of(epsilon, delta).
+
+    `method` is "exact", or "theorem1" for the bound of Greenewald et al. (2024), which asks for more.
+
+    >>> [round(slicing_sigma(1.0, 1e-5, dim=100, projections=100, method=m), 2) for m in ("exact", "theorem1")]
+    [3.84, 5.38]
+    """
+    _check_epsilon(epsilon)
+    _check_delta(delta)
+    _check_mu(mu)
+    known = Slices(dim, projections, distance, 1.0, law, slice_dim, rounding, rows)  # refuses what is none
+    if method == "theorem1":
+        if known.law != Frames.GAUSSIAN or mu != 0.0 or rounding != 0.0 or rows != 1:
+            raise ArgumentError("theorem1 is about a Gaussian U by itself; take method='exact'")
+        return distance * _turning_point(lambda ratio: theorem_epsilon(delta, ratio, dim, projections) > epsilon)[1]
+    if method != "exact":
+        raise ArgumentError(f"method must be 'exact' or 'theorem1', not {method!r}")
+    left = _delta_left(epsilon, delta, MOST_COORDINATES * DISTANCE_PER_COORDINATE)
+    if left <= 0.0 or _delta(epsilon, mu) >= left:
+        raise ArgumentError(f"mu {mu:g} beside the slices leaves nothing of epsilon = {epsilon:g}, delta = {delta:g}")
+
+    def exceeds(sigma: float) -> bool:
+        return sliced_delta(epsilon, mu, [replace(known, sigma=sigma)]) > left
+
+    return _turning_point(exceeds)[1]
 
 
 def add_up(mus: Iterable[float]) -> float:
@@ -142,7 +196,9 @@ def room_for(total: float, mus: Iterable[float]) -> float:
     return _rounded(float(root), lambda value: value <= root, 0.0)
 
 
-def calibrate(epsilon: float, delta: float, coordinates: int = MOST_COORDINATES) -> float:
+def calibrate(
+    epsilon: float, delta: float, coordinates: int = MOST_COORDINATES, slices: Sequence[Slices] = ()
+) -> float:
     """The mu that a release may spend to be (epsilon, delta)-DP with the sampler that really draws its noise.
 
     The sampler's law is within coordinates * DISTANCE_PER_COORDINATE of the ideal Gaussian in total variation, for all
@@ -156,7 +212,9 @@ def calibrate(epsilon: float, delta: float, coordinates: int = MOST_COORDINATES)
     _check_delta(delta)
     if not 1 <= coordinates <= MOST_COORDINATES:
         raise ArgumentError(f"coordinates must be between 1 and 2^40, not {coordinates}")
-    mu = mu_of(epsilon, delta, coordinates * DISTANCE_PER_COORDINATE)
+    mu = mu_of(epsilon, delta, coordinates * DISTANCE_PER_COORDINATE, slices)
+    if mu == 0.0 and slices:
+        raise ArgumentError(f"the slices alone cost more than epsilon = {epsilon:g} with delta = {delta:g}")
     if mu == 0.0:
         raise ArgumentError(
             f"epsilon = {epsilon:g} with delta = {delta:g} is finer than the noise is drawn;"
@@ -184,7 +242,8 @@ class Budget:
 
     Formal guarantee. Whatever was charged, the answers together are total-GDP. The size of a charge may
     depend on earlier noisy answers, because the sum of squares is a valid filter as long as the total is
-    fixed in advance (Smith and Thakurta 2022, arXiv 2210.17520).
+    fixed in advance (Smith and Thakurta 2022, arXiv 2210.17520). Slices are fixed in advance too, each to be taken
+    once; together with the total they cost what `delta_of(epsilon, total, slices)` says.
 
     >>> budget = Budget(0.5)
     >>> budget.charge("histograms", sensitivity=2.0, mu_squared=0.0625)
@@ -194,12 +253,14 @@ class Budget:
     0.0
     """
 
-    def __init__(self, total: float) -> None:
+    def __init__(self, total: float, slices: Sequence[Slices] = ()) -> None:
         if not 0 < total <= LARGEST_MU:
             raise ArgumentError(f"the total mu must be above 0 and at most {LARGEST_MU:g}, not {total}")
         self._total = float(total)
         self._remaining = _rounded(self._total**2, lambda square: square <= Fraction(self._total) ** 2, 0.0)
         self._spends: tuple[Spend, ...] = ()
+        self._slices = tuple(slices)
+        self._taken = 0
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, object]:
@@ -225,6 +286,18 @@ class Budget:
     def spends(self) -> tuple[Spend, ...]:
         """What was charged, in order."""
         return self._spends
+
+    @property
+    def slices(self) -> tuple[Slices, ...]:
+        """The slices that were set aside, taken or not."""
+        return self._slices
+
+    def take(self, slices: Slices) -> None:
+        """Take the slices that were set aside next. Call it before the rows are read; each are taken once."""
+        with self._lock:
+            if self._slices[self._taken : self._taken + 1] != (slices,):
+                raise BudgetError(f"{slices} are not the slices that were set aside next; plan them in advance")
+            self._taken += 1
 
     def charge(self, name: str, sensitivity: float, mu_squared: float) -> Spend:
         """Pay mu_squared for a query, and return the noise it must be answered with.
@@ -258,6 +331,11 @@ def _rounded(value: float, is_safe: Callable[[Fraction], bool], towards: float) 
     while not is_safe(Fraction(value)):
         value = math.nextafter(value, towards)
     return value
+
+
+def _together(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
+    """delta(epsilon) of Gaussian queries and slices, never below the true value."""
+    return sliced_delta(epsilon, mu, slices) if slices else _delta(epsilon, mu)
 
 
 def _delta(epsilon: float, mu: float) -> float:

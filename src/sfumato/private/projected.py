@@ -238,7 +238,8 @@ class Spreads:
     or a replacement by a row of another group, changes two blocks by at most 1 each, sqrt(2). A replacement z -> y
     inside a group leaves the count. With f = shares, and |y| = s |z|, s <= 1, the change is at most that of opposite
     rows with |z| = r, f[1] (1 + s)^2 + f[2] (1 - s^2)^2. Its slope is 2 (1 + s) (f[1] - 2 f[2] s (1 - s)): it grows up
-    to 4 f[1], or has a peak before s = 1/2, where it is f[2] (1 + s)^3 (1 - s) <= 27/16. So: max(2, 4 f[1]).
+    to 4 f[1], or has a peak before s = 1/2, where it is f[2] (1 + s)^3 (1 - s) <= 27/16. So: max(2, 4 f[1]). For r of
+    16 and more squared norms are counted in steps of at most 2^-31 r^2, rounded down, which SLACK allows for.
     """
 
     latent: Latent
@@ -247,18 +248,22 @@ class Spreads:
     def __post_init__(self) -> None:
         if not (min(self.shares) > 0 and sum(self.shares) <= SLACK):
             raise ValueError("shares must be positive and add up to one")
-        if max(self.latent.radii) >= LARGEST_RADIUS:
-            raise ValueError("radii must be below 16")
 
     @property
     def size(self) -> int:
         return len(self.latent.radii) * (2 + self.latent.dim)
 
     @cached_property
+    def _steps(self) -> FloatArray:
+        """What squared norms are counted in: powers of two, so that there are fewer than LARGEST_RADIUS steps."""
+        return np.array([2.0 ** (r // LARGEST_RADIUS).bit_length() for r in self.latent.radii])
+
+    @cached_property
     def weights(self) -> FloatArray:
         count, mean, norm = (math.sqrt(share) for share in self.shares)
+        groups = zip(map(float, self.latent.radii), self._steps, strict=True)
         return np.concatenate(
-            [[count, *([mean / math.sqrt(r)] * self.latent.dim), norm / r] for r in map(float, self.latent.radii)]
+            [[count, *([mean / math.sqrt(r)] * self.latent.dim), norm * step / r] for r, step in groups]
         )
 
     def total(self, batch: Batch) -> IntArray:
@@ -266,10 +271,10 @@ class Spreads:
             raise ValueError(f"a batch holds at most {BATCH_CAP} rows")
         grouped = self.latent.grouped(batch)
         blocks = []
-        for k in range(len(self.latent.radii)):
+        for k, step in enumerate(self._steps):
             z = self.latent.rows(grouped, k)
-            # Exact: clipped, squared norms are whole numbers below 2^32, at most 2^20 of them.
-            norms = np.einsum("ij,ij->j", z, z)
+            # Exact: clipped, squared norms are whole numbers of steps below 2^32, at most 2^20 of them.
+            norms = np.floor(np.einsum("ij,ij->j", z, z) / step)
             blocks.append(np.concatenate([[float(z.shape[1])], z.sum(axis=1), [norms.sum()]]))
         return np.concatenate(blocks).astype(np.int64)
 
@@ -284,4 +289,4 @@ class Spreads:
         """Counts (groups), sums (groups, d) and squared norms (groups), in latent units."""
         blocks = flat.reshape(len(self.latent.radii), -1)
         unit = 2.0**-LATENT_BITS
-        return blocks[:, 0], blocks[:, 1:-1] * unit, blocks[:, -1] * unit**2
+        return blocks[:, 0], blocks[:, 1:-1] * unit, blocks[:, -1] * self._steps * unit**2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +21,16 @@ from sfumato.tables import Table, numbers, texts
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
 ROW_CAP = 1 << 30  # public: totals of products below 2^32 stay below 2^62
 
-Tagged: TypeAlias = tuple[Batch, TagArray]  # rows, and the hashes of their units and contents
 _NO_TAGS: TagArray = np.zeros((0, 4), dtype=np.uint64)
+
+
+class Tagged(NamedTuple):
+    """Rows with the hashes of their units and contents; and of rows that count nowhere the hashes of their units, where
+    units have a name."""
+
+    batch: Batch
+    tags: TagArray
+    strays: TagArray
 
 
 class Source:
@@ -58,21 +66,32 @@ class Source:
     def choose(self, tagged: list[Tagged]) -> list[Batch]:
         """Of all rows read, those that count."""
         if self._units is None or not tagged:
-            return [batch for batch, _ in tagged]
-        counted = self._units.choose(np.concatenate([np.zeros((0, 4), dtype=np.uint64), *(t for _, t in tagged)]))
-        ends = np.cumsum([len(batch) for batch, _ in tagged])
-        return [_only(batch, mask) for (batch, _), mask in zip(tagged, np.split(counted, ends[:-1]), strict=True)]
+            return [each.batch for each in tagged]
+        counted = self._units.choose(np.concatenate([_NO_TAGS, *(each.tags for each in tagged)]))
+        ends = np.cumsum([len(each.batch) for each in tagged])
+        return [_only(each.batch, mask) for each, mask in zip(tagged, np.split(counted, ends[:-1]), strict=True)]
+
+    def missing(self, tagged: list[Tagged], counted: int) -> int:
+        """How many rows are wanting so that their number tells how many units there are, and no more: rows that count
+        nowhere, or those by which units have fewer than they may have."""
+        strays = np.concatenate([_NO_TAGS[:, :2], *(each.strays for each in tagged)])
+        if self._units is None:
+            return len(strays)
+        units = np.concatenate([strays, *(each.tags[:, :2] for each in tagged)])
+        return self._units.rows * len(np.unique(units, axis=0)) - counted
 
     def _code(self, batch: pa.RecordBatch) -> Tagged:
         labels = code_label(batch, self._layout)
         coded = self._bins(batch, labels) if self._projection is None else self._project(batch, labels)
         counted = labels >= 0  # a row with a bad label counts nowhere
         if self._units is None:
-            return _only(coded, counted), _NO_TAGS
+            strays = np.zeros((int((~counted).sum()), 2), dtype=np.uint64)
+            return Tagged(_only(coded, counted), _NO_TAGS, strays)
         ids = texts(batch.column(self._layout.unit))
-        counted &= pc.not_equal(ids, "").to_numpy(zero_copy_only=False)  # nor does a row without an id
-        kept = _only(coded, counted)
-        return kept, self._units.tags(ids.filter(pa.array(counted)), kept)
+        named = pc.not_equal(ids, "").to_numpy(zero_copy_only=False)
+        kept = _only(coded, counted & named)  # nor does a row without an id
+        tags = self._units.tags(ids.filter(pa.array(counted & named)), kept)
+        return Tagged(kept, tags, self._units.names(ids.filter(pa.array(~counted & named))))
 
     def _project(self, batch: pa.RecordBatch, labels: IntArray) -> Batch:
         """Rows of columns in groups: values, and their public projection."""

@@ -6,9 +6,11 @@ and the key, not on partitions, order or other units, and no rule is left by whi
 
 Sensitivity. Whatever happens to one unit changes at most m rows' contributions: adding or removing it moves a sum by
 at most m times the query's add-remove bound; replacing its rows pairs at most m old with at most m new ones, m times
-the replace-one bound (a row without a partner costs no more). Under label adjacency changed labels change the hashes,
-and with them which rows count, so it is charged as a replacement. Rows without an id count nowhere: taken together as
-one unit, each of the people behind them could push another one out, which the bound for a whole unit does not cover.
+the replace-one bound (a row without a partner costs no more). Where every row is answered for itself (`rows`), the
+squares of m moves add up instead: sqrt(m) times the distance of one. Under label adjacency changed labels change the
+hashes, and with them which rows count, so it is charged as a replacement. Rows without an id count nowhere: taken
+together as one unit, each of the people behind them could push another one out, which the bound for a whole unit does
+not cover.
 
 Two ids, or two rows of a unit, share a hash with probability below COLLISION at 2^30 rows (128-bit BLAKE2b, taken for
 random). That much of delta is set aside.
@@ -44,14 +46,18 @@ class Units:
 
     def tags(self, ids: pa.Array, batch: Batch) -> TagArray:
         """(rows, 4) words: the hash of each row's unit, then the hash of its content."""
-        distinct = pc.dictionary_encode(ids)
-        hashed = self._hashes([text.encode() for text in distinct.dictionary.to_pylist()], b"unit")
         parts = [batch.codes, batch.labels[None, :]] + ([] if batch.fixed is None else [batch.fixed])
         content = np.ascontiguousarray(np.vstack([part.astype(np.int64) for part in parts]).T)
         width = content.shape[1] * content.itemsize
         raw = content.tobytes()
         rows = self._hashes([raw[i : i + width] for i in range(0, len(raw), width)], b"row")
-        return np.hstack([hashed[distinct.indices.to_numpy()], rows])
+        return np.hstack([self.names(ids), rows])
+
+    def names(self, ids: pa.Array) -> TagArray:
+        """(rows, 2) words: the hash of each row's unit."""
+        distinct = pc.dictionary_encode(ids)
+        hashed = self._hashes([text.encode() for text in distinct.dictionary.to_pylist()], b"unit")
+        return np.asarray(hashed[distinct.indices.to_numpy()])
 
     def choose(self, tags: TagArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which of all the table's rows count."""

@@ -13,7 +13,9 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from sfumato.private.queries import Batch, IntArray, Query
+from sfumato.errors import TableError
+from sfumato.private.queries import Batch, FloatArray, IntArray, Query
+from sfumato.private.rows import RowVectors
 from sfumato.private.source import Source, Tagged
 
 AHEAD = 2  # batches in flight per worker
@@ -35,39 +37,51 @@ class LocalEngine:
         self._source = source
         self._workers = workers or _cores()
         self._kept: list[Batch] | None = None
+        self._missing = 0
         self._too_large = False
 
     def total(self, query: Query) -> IntArray:
         """The exact total of a query, whatever the batches and their order."""
         total = np.zeros(query.size, dtype=np.int64)
+        for part in self._map(query.total):
+            total += part
+        return total
+
+    def rows(self, vectors: RowVectors) -> FloatArray:
+        """One vector a column: those of all rows that count, and a zero for every one that is wanting."""
+        parts = list(self._map(vectors.find))
+        if self._kept is None:
+            raise TableError("the table is too large for noisy rows: its rows have to fit into memory")
+        return np.hstack([*parts, np.zeros((vectors.dim, self._missing))])
+
+    def _map(self, work: Callable[[Batch], T]) -> Iterator[T]:
         # The engine's threads fill the cores; a matrix product that spreads out too would only get in their way.
         with _libraries().limit(limits=1, user_api="blas"), _threads(self._workers) as pool:
             if self._kept is None and not self._too_large:
                 self._kept = self._read(pool)
                 self._too_large = self._kept is None
-            for part in _in_flight(pool, self._tasks(query), self._workers):
-                total += part
-        return total
+            yield from _in_flight(pool, self._tasks(work), self._workers)
 
     def _read(self, pool: ThreadPoolExecutor | None) -> list[Batch] | None:
         """The coded rows that count, or None where they are too many to keep."""
         tagged, size = [], 0
-        for batch, tags in _in_flight(pool, self._source.jobs(), self._workers):
-            tagged.append((batch, tags))
-            size += batch.nbytes
+        for each in _in_flight(pool, self._source.jobs(), self._workers):
+            tagged.append(each)
+            size += each.batch.nbytes
             if size > KEPT_BYTES and self._source.rereadable:
                 return None
-        return self._source.choose(tagged)
+        chosen = self._source.choose(tagged)
+        self._missing = self._source.missing(tagged, sum(map(len, chosen)))
+        return chosen
 
-    def _tasks(self, query: Query) -> Iterator[Callable[[], IntArray]]:
+    def _tasks(self, work: Callable[[Batch], T]) -> Iterator[Callable[[], T]]:
         if self._kept is not None:
-            return (partial(query.total, batch) for batch in self._kept)
-        return (partial(_code_and_add, query, job) for job in self._source.jobs())
+            return (partial(work, batch) for batch in self._kept)
+        return (partial(_code_and_work, work, job) for job in self._source.jobs())
 
 
-def _code_and_add(query: Query, job: Callable[[], Tagged]) -> IntArray:
-    batch, _ = job()
-    return query.total(batch)
+def _code_and_work(work: Callable[[Batch], T], job: Callable[[], Tagged]) -> T:
+    return work(job().batch)
 
 
 def _threads(workers: int) -> AbstractContextManager[ThreadPoolExecutor | None]:

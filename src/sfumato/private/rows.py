@@ -1,0 +1,214 @@
+"""Every row with noise: the curator's second kind of question.
+
+A row becomes a vector of whole numbers that is a function of that row alone, clipped to a public radius r. Vectors are
+projected by a matrix U, or not at all, and every number gets noise of its own. Replacing a row moves its vector by at
+most 2 r, and no other; a row that counts nowhere is the zero vector, so that the number of vectors does not depend on
+what is in the rows. The order of the vectors is shuffled. The label travels inside the vector, as one coordinate for
+each class, and nowhere else.
+
+U is drawn from the operating system after the vectors are fixed, and used once: what slices cost (`slicing_law`) rests
+on that. It may be published afterwards, and is, rounded to the grid on which it is drawn; `Slices.rounding` pays for
+the rounding. With as many projections as coordinates, noise on the vectors themselves costs no law: it is then a
+Gaussian query like any other, and who wants slices takes them from the answer.
+
+Proof: docs/proofs/slicing.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from sfumato.errors import ArgumentError
+from sfumato.private.accounting import calibrate, room_for, slicing_sigma
+from sfumato.private.noise import NORMAL_BITS, Bits, noisy, normals
+from sfumato.private.queries import (
+    LATENT_BITS,
+    LATENT_LIMIT,
+    SLACK,
+    Asker,
+    Batch,
+    FloatArray,
+    Image,
+    IntArray,
+    clip_rows,
+)
+from sfumato.private.slicing_law import Frames, Slices
+
+MOST_ENTRIES = 1 << 27  # of a matrix of projections
+EXACT = 2.0**53
+
+
+@dataclass(frozen=True)
+class RowVectors:
+    """What is asked of every row: its image, and its class as a one-hot vector of some height, clipped together.
+
+    Sensitivity. Vectors have norm at most r, so a replaced row moves its own by at most 2 r, and no other (`reach`).
+    A class-dependent image is covered: the vector is still a function of the row alone.
+    """
+
+    image: Image
+    classes: int
+    radius: int  # squared, on the latent grid
+    height: int = 0  # of the one-hot class, on the latent grid; 0 leaves the class out
+
+    def __post_init__(self) -> None:
+        if self.radius < 1 or not 0 <= self.height <= LATENT_LIMIT:
+            raise ValueError("a squared radius must be at least 1, and a height between 0 and 16")
+
+    @classmethod
+    def of(cls, image: Image, classes: int, radius: float, height: float = 0.0) -> RowVectors:
+        """Quantise a radius and a height given as real numbers."""
+        squared = max(1, math.floor(radius * radius * 4.0**LATENT_BITS))
+        return cls(image, classes, squared, round(height * 2.0**LATENT_BITS))
+
+    @property
+    def dim(self) -> int:
+        return self.image.dim + (self.classes if self.height else 0)
+
+    @property
+    def reach(self) -> float:
+        """How far a replaced row can move, in latent units."""
+        return 2.0 * math.sqrt(self.radius) * 2.0**-LATENT_BITS * SLACK
+
+    def distance(self, unit_rows: int | None) -> float:
+        """How far all vectors together can move, in L2, when one unit is replaced: its rows move one by one."""
+        return self.reach * math.sqrt(unit_rows or 1) * SLACK
+
+    def find(self, batch: Batch) -> FloatArray:
+        """The vectors of some rows, one a column: whole numbers held as float64."""
+        found = np.zeros((self.dim, len(batch)))
+        for k in range(self.classes):
+            mine = batch.labels == k
+            found[: self.image.dim, mine] = self.image.rows(batch, mine, k)
+            if self.height:
+                found[self.image.dim + k, mine] = self.height
+        return clip_rows(found, self.radius)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The vectors themselves, with noise: a Gaussian query of this mu^2."""
+
+    mu_squared: float
+
+
+@dataclass(frozen=True)
+class NoisyRows:
+    """One row a line: its noisy projections in latent units, and the noise's standard deviation.
+
+    `directions` has a projection a column; None where the vectors were not projected.
+    """
+
+    values: FloatArray
+    sd: float
+    directions: FloatArray | None
+
+
+class RowAsker(Asker, Protocol):
+    """What a mechanism sees of the curator that wants rows too."""
+
+    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        """Charge for it, then answer with every row's noisy projections."""
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """How rows are asked for within (epsilon, delta): the mu of the budget's Gaussian queries, and the projection."""
+
+    mu: float
+    projection: Whole | Slices
+
+    @property
+    def slices(self) -> tuple[Slices, ...]:
+        """What the budget sets aside beside its mu."""
+        return (self.projection,) if isinstance(self.projection, Slices) else ()
+
+
+def plan_rows(
+    epsilon: float, delta: float, vectors: RowVectors, *, mu: float, projections: int, unit_rows: int | None = None
+) -> RowPlan:
+    """Divide (epsilon, delta) between Gaussian queries of `mu` together and `projections` of every row.
+
+    From as many projections as coordinates on, the vectors themselves get the noise; the plan says so by its
+    `projection`.
+    """
+    if projections >= vectors.dim:
+        total = calibrate(epsilon, delta)
+        left = room_for(total, [mu])
+        if left == 0.0:
+            raise ArgumentError(f"mu {mu:g} beside the rows leaves nothing of epsilon = {epsilon:g}, delta = {delta:g}")
+        return RowPlan(total, Whole(left * left / SLACK))  # the budget subtracts in its own order
+    free = Slices(
+        dim=vectors.dim,
+        projections=projections,
+        distance=vectors.distance(unit_rows),
+        sigma=1.0,
+        rounding=frame_rounding(projections),
+        rows=unit_rows or 1,
+    )
+    sigma = slicing_sigma(
+        epsilon,
+        delta,
+        dim=free.dim,
+        projections=projections,
+        distance=free.distance,
+        mu=mu,
+        rounding=free.rounding,
+        rows=free.rows,
+    )
+    return RowPlan(mu, replace(free, sigma=sigma))
+
+
+def frame_rounding(projections: int) -> float:
+    """How far u^T U may be off, for a unit vector u, where every entry of sqrt(d) U is off by half a step of the grid:
+    sqrt(d m') (2^-NORMAL_BITS / 2) / sqrt(d)."""
+    return math.sqrt(projections) * 2.0 ** -(NORMAL_BITS + 1) * SLACK
+
+
+def check_slices(slices: Slices, vectors: RowVectors, unit_rows: int | None) -> None:
+    """Whether slices that were set aside pay for these vectors."""
+    distance = vectors.distance(unit_rows)
+    if slices.law != Frames.GAUSSIAN or slices.rounding < frame_rounding(slices.projections):
+        raise ArgumentError("rows are projected by a Gaussian matrix, whose rounding has to be paid for")
+    if slices.dim != vectors.dim or slices.distance < distance or slices.rows < (unit_rows or 1):
+        raise ArgumentError(
+            f"the slices were set aside for {slices.dim} coordinates that move by {slices.distance:g} in {slices.rows} "
+            f"rows, not for {vectors.dim} that move by {distance:g} in {unit_rows or 1}"
+        )
+    if slices.dim * slices.projections > MOST_ENTRIES:
+        raise ArgumentError(f"a matrix of projections has at most {MOST_ENTRIES} entries; ask for fewer projections")
+
+
+def shuffled(count: int, bits: Bits) -> IntArray:
+    """A random order. Two of 2^30 rows share a key of 128 bits with probability below 2^-68; they keep their order."""
+    keys = np.frombuffer(bits(16 * count), dtype="<u8", count=2 * count).reshape(2, count)
+    return np.lexsort(keys).astype(np.int64)
+
+
+def sliced(vectors: FloatArray, slices: Slices, bits: Bits) -> NoisyRows:
+    """Vectors, one a column, projected by a fresh matrix, with noise. It is drawn here and nowhere kept."""
+    drawn = normals(slices.dim * slices.projections, bits).reshape(slices.dim, slices.projections)
+    unit = math.sqrt(slices.dim) * 2.0 ** (LATENT_BITS + NORMAL_BITS)  # U = drawn / (sqrt(d) 2^NORMAL_BITS)
+    sd = slices.sigma * unit * SLACK
+    totals = project(vectors, drawn)
+    values = noisy(totals, np.full(totals.shape, sd), bits) / unit
+    return NoisyRows(values, sd / unit, drawn / (math.sqrt(slices.dim) * 2.0**NORMAL_BITS))
+
+
+def project(vectors: FloatArray, drawn: IntArray) -> IntArray:
+    """The exact products: by the Cauchy-Schwarz inequality every partial sum is below 2^53, whatever its order."""
+    longest = math.sqrt(vectors.shape[0]) * (LATENT_LIMIT + 1)
+    if longest * float(np.linalg.norm(drawn.astype(np.float64), axis=0).max()) * SLACK >= EXACT:
+        raise ArgumentError("rows have too many coordinates for exact projections; ask for fewer")
+    return np.asarray(vectors.T @ drawn.astype(np.float64)).astype(np.int64)
+
+
+def whole(vectors: FloatArray, sigma: float, bits: Bits) -> NoisyRows:
+    """Vectors, one a column, with noise on every coordinate."""
+    unit = 2.0**LATENT_BITS
+    totals = np.ascontiguousarray(vectors.T).astype(np.int64)
+    return NoisyRows(noisy(totals, np.full(totals.shape, sigma * unit), bits) / unit, sigma, None)

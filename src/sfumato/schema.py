@@ -200,7 +200,7 @@ class Group(BaseModel):
             raise ValueError(f"keep must be at most {min(self.shape)}, the shorter side of shape")
         if self.projection == "pca" and self.keep is not None:
             raise ValueError(
-                "keep is for the projections dct2 and random; pca keeps as many directions as noise lets it"
+                "keep is for the projections dct2 and random; pca finds out by itself"
             )
         if self.projection == "pca" and count > MOST_DIRECTIONS:
             raise ValueError(f"projection pca takes at most {MOST_DIRECTIONS} columns; take dct2 or random")

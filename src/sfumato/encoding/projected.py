@@ -24,9 +24,9 @@ from sfumato.projections import Projection
 
 LEVELS = 65  # places at which the inverse of a beta distribution is computed, and between which it is linear
 FARTHEST = 4.0  # of them, in standard deviations of a normal
-SMALLEST_SHAPE = 1e-2  # of a beta distribution
+SMALLEST_SHAPE = 1e-4  # of a beta distribution
 NARROWEST, WIDEST = 1e-4, 0.98  # variance of a column, as a share of the largest there can be at its mean
-JITTER = 0.1  # of a column's standard deviation, independent
+JITTER = 0.3  # of a column's standard deviation, independent
 SMALLEST_MEAN = 1e-3  # of a column, in units of its range
 CHUNK_ROWS = 1 << 13
 

@@ -12,9 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, logit
 
 from sfumato.bins import FloatArray, Layout
-from sfumato.encoding.projected import Projected, column_variances
+from sfumato.encoding.projected import SMALLEST_MEAN, Projected, column_variances
 from sfumato.mechanisms.cells import Found, calm_means, find_cells
 from sfumato.mechanisms.moments import pull, unclipped
 from sfumato.mechanisms.plan import Plan, moment_costs, radius
@@ -45,6 +46,7 @@ STEEPEST = 8.0  # entry of a map: narrower directions are not stretched further
 FEWEST = 3.0  # standard deviations of a count that a class is taken to hold at the least
 SMALLEST_EIGENVALUE = 0.05  # of a class's shape, in units of that of all classes together
 SMALLEST_VARIANCE = 2.0**-20  # of a coordinate
+SNAP = 2.0  # standard deviations of a noisy mean within which a bound is taken for it
 DRAWN = 20_000  # rows of the mixture that the label model is first fitted to
 FREE_STEPS = 100
 FREE_RATE = 60.0
@@ -215,26 +217,32 @@ def look_at_columns(
     far = math.sqrt(2.0 * float(explained.sum(axis=1).max()) + 1e-3)
     query = Sums(Latent.of(image, [far] * len(expected)), (0.05, 0.95))
     answer = curator.total("columns", query, mu_squared)
-    counts = np.maximum(query.unpack(answer.values)[0], shape.counts / 2.0)
-    sums = query.unpack(answer.values)[1] / counts[:, None]
-    sd = query.unpack(answer.sd)[1][:, 0] / counts
-    width = expected.shape[1]
-    offsets = settle_columns(sums[:, :width], sd, shape.weights)
-    means = np.clip(expected + offsets, 0.0, 1.0)
-    seconds = shape.weights @ (sums[:, width:] - offsets**2)
-    noise = float(np.linalg.norm(shape.weights * sd))
-    # The variance as a share of the largest there can be at the mean is a column's own, whatever the class.
-    share = np.maximum(seconds, noise) / np.maximum(shape.weights @ (means * (1.0 - means)), noise)
-    return Projected.of(projection, means, share * means * (1.0 - means), mixture)
+    total, width = shape.counts.sum(), expected.shape[1]
+    told = query.unpack(answer.values)[1].sum(axis=0) / total
+    noise = float(np.linalg.norm(query.unpack(answer.sd)[1][:, 0])) / total
+    common = told[:width] * (1.0 - pull(width * noise**2, float((told[:width] ** 2).sum())))
+    before = shape.weights @ expected
+    means = shift(expected, before, np.clip(before + common, 0.0, 1.0), noise)
+    return Projected.of(projection, means, spread(means, shape.weights, told[width:] - common**2, noise), mixture)
 
 
-def settle_columns(means: FloatArray, sd: FloatArray, weights: FloatArray) -> FloatArray:
-    """Noisy (classes, columns) pulled to what classes have in common, and that to zero, by James-Stein weights."""
-    width = means.shape[1]
-    pooled = weights @ means
-    common = pooled * (1.0 - pull(width * float((weights * sd) @ (weights * sd)), float((pooled**2).sum())))
-    apart = means - pooled
-    return np.stack([common + a * (1.0 - pull(width * s**2, float(a @ a))) for a, s in zip(apart, sd, strict=True)])
+def shift(expected: FloatArray, before: FloatArray, after: FloatArray, noise: float) -> FloatArray:
+    """Class means moved by the same log-odds in every class, so that the mean of a column goes from `before` to
+    `after`. A column whose mean is at a bound, as far as anyone can tell, is taken to be there in every class."""
+    low, high = SMALLEST_MEAN, 1.0 - SMALLEST_MEAN
+    moved = expit(logit(expected.clip(low, high)) + logit(after.clip(low, high)) - logit(before.clip(low, high)))
+    moved[:, after < SNAP * noise] = low
+    moved[:, after > 1.0 - SNAP * noise] = high
+    return np.asarray(moved)
+
+
+def spread(means: FloatArray, weights: FloatArray, seconds: FloatArray, noise: float) -> FloatArray:
+    """Class variances: as a share of the largest there can be at the mean they are a column's own, whatever the class,
+    and noisy shares lean to that of all columns together."""
+    most = means * (1.0 - means)
+    pooled = weights @ most
+    overall = max(float(seconds.sum()), 0.0) / float(pooled.sum())
+    return np.asarray(most * np.maximum((seconds + noise * overall) / (pooled + noise), 0.0))
 
 
 def label_matrix(shape: Shape, directions: Directions) -> FloatArray:

@@ -39,6 +39,15 @@ def features_that_pay(rows: float, mu: float) -> int:
     return 2 * int(np.clip(paying, FEWEST, MOST) // 2)
 
 
+def check_extra() -> None:
+    """Refuse to begin without what moves points: rounds that were asked are spent."""
+    try:
+        import sfumato.training.inducing
+        import sfumato.training.ntk  # noqa: F401
+    except ImportError:
+        raise ArgumentError("adapt='points' needs jax and optax: pip install 'sfumato[train]'") from None
+
+
 def move_points(
     curator: Asker,
     plan: Plan,
@@ -51,13 +60,11 @@ def move_points(
 ) -> FloatArray:
     """Ask for the features' moments, then move the points; `synthetic` rows and labels of the model so far are what
     the regression falls back on where noise drowns the answer. `image` must not look at the label."""
-    try:
-        import jax.numpy as jnp
+    import jax.numpy as jnp
 
-        from sfumato.training.inducing import adapt_points, noise_edge
-        from sfumato.training.ntk import RandomFeatures
-    except ImportError:
-        raise ArgumentError("adapt='points' needs jax and optax: pip install 'sfumato[train]'") from None
+    from sfumato.training.inducing import adapt_points, noise_edge
+    from sfumato.training.ntk import RandomFeatures
+
     share = plan.budget("features", curator.remaining)
     count = int(classes.max()) + 1
     width = features_that_pay(rows, math.sqrt(share / plan.reach)) // 2

@@ -28,7 +28,7 @@ from sfumato.private.queries import (
     FloatArray,
     Image,
     IntArray,
-    Latent,
+    clip_rows,
 )
 
 CHUNK_CELLS = 1 << 21  # features in memory at once: 16 MiB for each array
@@ -169,13 +169,15 @@ class FeatureMoments:
             raise ValueError(f"a batch holds at most {BATCH_CAP} rows")
         dim = self.image.dim
         gram, cross = np.zeros((dim, dim)), np.zeros((dim, self.classes))
-        latent = Latent(self.image, (self.radius,) * self.classes)
         for chunk in chunks(batch, max(1, CHUNK_CELLS // dim)):
+            # Every row's features are those of class 0, whatever the image: the label has no say in them.
+            phi = clip_rows(self.image.rows(chunk, np.ones(len(chunk), dtype=bool), 0), self.radius)
+            counted = (chunk.labels >= 0) & (chunk.labels < self.classes)
+            phi, labels = phi[:, counted], chunk.labels[counted]
+            # Exact, chunk by chunk: whole numbers below 2^32, at most 2^20 of them. int64 from here on.
+            gram += phi @ phi.T
             for k in range(self.classes):
-                phi = latent.rows(chunk, k)
-                # Exact, chunk by chunk: whole numbers below 2^32, at most 2^20 of them. int64 from here on.
-                gram += phi @ phi.T
-                cross[:, k] += phi.sum(axis=1)
+                cross[:, k] += phi[:, labels == k].sum(axis=1)
         return np.concatenate([gram[self._upper], cross.ravel()]).astype(np.int64)
 
     def sensitivity(self, adjacency: Adjacency) -> float:

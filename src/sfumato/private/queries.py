@@ -264,7 +264,7 @@ class Cells:
 
     def find(self, batch: Batch) -> IntArray:
         """The cell of every row, counted through all classes."""
-        found = np.empty(len(batch), dtype=np.int64)
+        found = np.full(len(batch), -1, dtype=np.int64)
         first = 0
         for k, centres in enumerate(self.centres):
             mine = batch.labels == k

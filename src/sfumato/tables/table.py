@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,14 +65,22 @@ class Table(ABC):
 
     def place(self, name: str) -> int:
         """Where a column is; an error if it is not there or its cells have no reading."""
-        found = self.names.count(name)
-        if found > 1:
+        found = self._places.get(name, [])
+        if len(found) > 1:
             raise TableError(f"{self.label} has more than one column {name!r}; rename all but one")
-        if found == 0:
+        if not found:
             raise TableError(f"{self.label} has no column {name!r}; {self._hint()}")
-        place = self.names.index(name)
+        place = found[0]
         check_type(self._type(place), self._column(place))
         return place
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Where each name stands: looked up once, because wide tables have thousands."""
+        found: dict[str, list[int]] = {}
+        for place, name in enumerate(self.names):
+            found.setdefault(name, []).append(place)
+        return found
 
     def _column(self, place: int) -> str:
         """A column as errors name it."""

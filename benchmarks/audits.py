@@ -27,6 +27,7 @@ SETTINGS = {  # epsilon and trials, where they are not the usual ones
     "mixture-affine": (MU_ONE, 2_000),
     "mixture-components": (MU_ONE, 200),
     "mixture-adapt": (MU_ONE, 200),
+    "clustmix": (MU_ONE, 200),
     "gaussian-query": (MU_ONE, 20_000),
     "histogram-query": (MU_ONE, 20_000),
     "moment-query": (MU_ONE, 20_000),

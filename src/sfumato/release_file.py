@@ -159,7 +159,8 @@ def _is_old(release: Release) -> bool:
     """Whether version 1 can hold a release: one component a class, with scores that are standard normal."""
     encoder = release.encoder
     matched = isinstance(encoder, Scores) and encoder.columns[0].latent is not None
-    return release.mixture.is_simple and not matched and release.mechanism == "mixture"
+    plain = release.mechanism == "mixture" and not isinstance(encoder, Projected)
+    return plain and release.mixture.is_simple and not matched
 
 
 def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
@@ -386,6 +387,8 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         encoder = encoder if document.components is None else encoder.matched(mixture)
     elif document.encoding == "projected":
         told = arrays["column_means"], arrays["column_variances"]
+        insist((np.abs(told[0] - 0.5) <= 0.5).all(), "column_means are not between 0 and 1")
+        insist((told[1] > 0).all(), "column_variances are not positive")
         encoder = Projected.of(Projection.of(layout.groups), *told, mixture)
     return Release(schema, guarantee, document.mechanism, encoder, mixture, labeller)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.private import features
 from sfumato.private.accounting import Adjacency
-from sfumato.private.features import FeatureImage, FeatureMoments
+from sfumato.private.features import FeatureImage, FeatureMoments, Features
 from sfumato.private.queries import (
     BATCH_CAP,
     LATENT_BITS,
@@ -319,11 +320,33 @@ class LabelsOnly(FeatureMoments):
         return math.sqrt(2.0 * self.shares[1]) if adjacency is LABEL else super().sensitivity(adjacency)
 
 
-class SeesTheLabel(FeatureImage):
-    """Features of each class its own, as the mixture's tables are: then the second moment moves with the label."""
+@dataclass(frozen=True)
+class Rolled:
+    """Another image's rows with their coordinates turned round."""
+
+    image: Features
+    by: int
+
+    @property
+    def dim(self) -> int:
+        return self.image.dim
+
+    @property
+    def unit(self) -> float:
+        return self.image.unit
 
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> NDArray[np.float64]:
-        return np.roll(super().rows(batch, mine, k), k, axis=0)
+        return np.roll(self.image.rows(batch, mine, k), self.by, axis=0)
+
+
+class SeesTheLabel(FeatureMoments):
+    """Features of each class its own, as the mixture's tables are: then the second moment moves with the label."""
+
+    def total(self, batch: Batch) -> Any:
+        own = [
+            FeatureMoments(Rolled(self.image, k), self.radius, self.classes, self.shares) for k in range(self.classes)
+        ]
+        return sum(query.total(batch.only(batch.labels == k)) for k, query in enumerate(own))
 
 
 FAULTS: dict[str, Callable[[], tuple[st.SearchStrategy[Case], Adjacency]]] = {
@@ -331,7 +354,7 @@ FAULTS: dict[str, Callable[[], tuple[st.SearchStrategy[Case], Adjacency]]] = {
     "both triangles": lambda: (cases(ADD_REMOVE, BothTriangles), ADD_REMOVE),
     "blanket replace-one": lambda: (cases(REPLACE_ONE, BlanketReplacement), REPLACE_ONE),
     "bad labels forgotten": lambda: (cases(LABEL, LabelsOnly), LABEL),
-    "class-dependent features": lambda: (cases(LABEL, image=SeesTheLabel), LABEL),
+    "class-dependent features": lambda: (cases(LABEL, SeesTheLabel), LABEL),
 }
 
 

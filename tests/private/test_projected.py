@@ -186,9 +186,9 @@ def within_of(world: World, kind: Any = Moments, latent: Any = Latent) -> Query:
     return kind(latent(within, tuple(world.radius(within) for _ in range(world.classes))), world.shares())
 
 
-def second_moment_of(world: World, kind: Any = FeatureMoments, image: Any = WithOne) -> Query:
+def second_moment_of(world: World, kind: Any = FeatureMoments) -> Query:
     share = world.draw(st.sampled_from([0.05, 0.4, 0.6, 0.95, 1 - 1e-9]))
-    seen = image(world.image)
+    seen = WithOne(world.image)
     return kind(seen, world.radius(seen, 2**60), world.classes, (share, 1.0 - share))
 
 
@@ -298,12 +298,33 @@ def replaced_like(kind: type, adjacency: Adjacency, bound: Adjacency) -> type:
     return Blanket
 
 
-class LooksAtTheLabel(WithOne):
+class LooksAtTheLabel(FeatureMoments):
     """Rows are seen from a point of their own class."""
 
+    def total(self, batch: Batch) -> Ints:
+        parts = []
+        for k in range(self.classes):
+            mine = batch.labels == k
+            z = self.image.image.rows(batch, mine, k)
+            seen = np.concatenate([np.full((1, z.shape[1]), 2.0**LATENT_BITS), z])
+            query = FeatureMoments(_As(seen), self.radius, self.classes, self.shares)
+            parts.append(query.total(batch.only(mine)))
+        return sum(parts)
+
+
+@dataclass(frozen=True)
+class _As:
+    """Rows that are given."""
+
+    z: Floats
+    unit = 1.0
+
+    @property
+    def dim(self) -> int:
+        return len(self.z)
+
     def rows(self, batch: Batch, mine: Any, k: int) -> Floats:
-        z = self.image.rows(batch, mine, k)
-        return np.concatenate([np.full((1, z.shape[1]), 2.0**LATENT_BITS), z])
+        return self.z.copy()
 
 
 class WideMoments(FeatureMoments):
@@ -362,7 +383,7 @@ FAULTS: dict[str, tuple[Adjacency, Callable[[World], Query]]] = {
     "rows far from their cell": (ADD_REMOVE, lambda w: within_of(w, latent=Unclipped)),
     "within, blanket replace-one": (REPLACE_ONE, lambda w: within_of(w, replaced_like(Moments, REPLACE_ONE, LABEL))),
     "within, label is one block": (LABEL, lambda w: within_of(w, replaced_like(Moments, LABEL, ADD_REMOVE))),
-    "features that look at the label": (LABEL, lambda w: second_moment_of(w, image=LooksAtTheLabel)),
+    "features that look at the label": (LABEL, lambda w: second_moment_of(w, LooksAtTheLabel)),
     "second moment of long rows": (ADD_REMOVE, lambda w: second_moment_of(w, WideMoments)),
     "the one is not clipped": (ADD_REMOVE, lambda w: second_moment_of(w, OnesBesideTheRadius)),
     "gradient without its cap": (ADD_REMOVE, lambda w: gradient_of(w, Uncapped)),

@@ -27,6 +27,13 @@ KINDS = [f"kind {i}" for i in range(20)]
 GROUPS = {"type": "category", "values": ["a", "b"]}
 PLACE = {"type": "number", "min": 0, "max": 100, "step": 1}
 PLACES = Schema.of({"label": "group", "columns": {"x": PLACE, "y": PLACE, "group": GROUPS}})
+PARTS = Schema.of(
+    {
+        "label": "group",
+        "columns": {"group": GROUPS},
+        "groups": {"parts": {"columns": ["x", "y", "v", "w"], "min": 0, "max": 100, "step": 1}},
+    }
+)
 CATEGORIES = Schema.of({"label": "group", "columns": {"kind": {"type": "category", "values": KINDS}, "group": GROUPS}})
 
 
@@ -109,6 +116,17 @@ def adapted(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     """The same mechanism with part of the budget on the labels."""
     options = {"components": 1, "adapt": True}
     return [FitGame(pair, claim, adjacency, tables, schema, options) for pair, tables, schema in _pairs(adjacency)]
+
+
+def clustmix(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
+    """clustmix with adapted labels: cells of normal scores, and columns in a group."""
+    pair, tables, schema = next(_pairs(adjacency))
+    options = {"mechanism": "clustmix", "adapt": "labels"}
+    without, with_row = (table.assign(v=table["y"], w=table["x"]) for table in tables)
+    return [
+        FitGame(f"{pair}, cells of scores", claim, adjacency, tables, schema, options | {"sigma_max": 1.0}),
+        FitGame(f"{pair}, columns in a group", claim, adjacency, (without, with_row), PARTS, options),
+    ]
 
 
 def file_numbers(release: Release) -> FloatArray:

@@ -10,8 +10,9 @@ from typing import Any
 from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Finding, Game, judge
 from sfumato.audit.membership import membership
-from sfumato.audit.mixture import adapted, affine, components, mixture
-from sfumato.audit.published import clustmix, pure_claim, weights, wishart
+from sfumato.audit.mixture import adapted, affine, clustmix, components, mixture
+from sfumato.audit.published import clustmix as published_clustmix
+from sfumato.audit.published import pure_claim, weights, wishart
 from sfumato.audit.queries import (
     cell_query,
     gaussian_query,
@@ -44,6 +45,7 @@ AUDITS = {
     "mixture-affine": Audit("the same in data units", affine),
     "mixture-components": Audit("the same with several components a class", components),
     "mixture-adapt": Audit("the same with adapted labels", adapted),
+    "clustmix": Audit("a whole fit of clustmix with adapted labels, of columns and of a group", clustmix),
     "gaussian-query": Audit("one number with noise, through the curator", gaussian_query),
     "histogram-query": Audit("the histograms of several columns", histogram_query),
     "moment-query": Audit("counts, sums and second moments of clipped rows", moment_query),
@@ -75,7 +77,7 @@ AUDITS = {
     ),
     "published-clustmix": Audit(
         "cluster-based mixing as printed by Madl et al. 2023: is convicted",
-        clustmix,
+        published_clustmix,
         adjacencies=(Adjacency.REPLACE_ONE,),
     ),
     "published-slicing": Audit(

@@ -20,7 +20,7 @@ from sfumato.private.projected import Spreads
 from sfumato.private.queries import LATENT_BITS, Asker, Cells, Image, Latent
 
 POINT_SHARES = (0.05, 0.85, 0.1)  # of the last round, between counts, sums and squared norms
-TIGHTEST = 0.3  # of a class's spread, what cells are taken to leave at the least
+TIGHTEST = 0.3  # of a class's spread, what cells are taken to leave at the least, in however few dimensions
 SCALES = (0.5, 2.0)  # how far a cell's spread may differ from its class's
 STARTS = 2000  # rows drawn to spread the starts over
 
@@ -83,7 +83,9 @@ def _settle(
     classes, dim = np.array(cells.classes), cells.image.dim
     centres = np.concatenate(cells.centres) * 2.0**-LATENT_BITS
     between = np.bincount(classes, held * (centres**2).sum(axis=1)) / np.bincount(classes, held)
-    within = np.maximum(spreads - between, TIGHTEST * spreads)
+    # Noise in the centres looks like distance between cells: k cells of a normal leave k^(-2 / dim) of its spread.
+    tightest = np.maximum(np.bincount(classes) ** (-2.0 / dim), TIGHTEST) * spreads
+    within = np.maximum(spreads - between, tightest)
     query = Spreads(Latent.of(cells.around(), [radius(within[k]) for k in classes], cells=cells), POINT_SHARES)
     answer = curator.total("points", query, mu_squared)
     counts, sums, norms = query.unpack(answer.values)
@@ -96,7 +98,7 @@ def _settle(
     scales = _scales(spread, norm_sd[kept] / size, size, classes)
     final = Cells.of(cells.image, [means[classes == k] for k in range(len(cells.centres))])
     left = np.bincount(classes, size * np.maximum(spread, 0.0)) / np.bincount(classes, size)
-    return Found(final, size, means, scales, np.maximum(left, TIGHTEST * within))
+    return Found(final, size, means, scales, np.maximum(left, tightest))
 
 
 def calm_means(means: FloatArray, variance: FloatArray, counts: FloatArray, classes: IntArray) -> FloatArray:

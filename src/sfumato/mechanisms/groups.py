@@ -9,7 +9,7 @@ a label model. docs/proofs/clustmix.md has the proof.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, logit
@@ -42,6 +42,7 @@ CLEAR = 4.0  # times the noise of an entry: a coordinate of smaller variance is 
 FEWEST_DIRECTIONS = 6  # of those: even what noise tilts has most of its variance in them
 MOST_DIRECTIONS = 48  # in which classes may have shapes of their own
 MOST_COORDINATES = 64  # that the label model sees: more make its gradients noisier than they are worth
+WIDENESS = (0.4, 2.0)  # how far the spread of a class may differ from that of all
 STEEPEST = 8.0  # entry of a map: narrower directions are not stretched further
 FEWEST = 3.0  # standard deviations of a count that a class is taken to hold at the least
 SMALLEST_EIGENVALUE = 0.05  # of a class's shape, in units of that of all classes together
@@ -60,11 +61,13 @@ SHARPER = 3.0  # times the slopes: capped residuals leave the model less sure of
 @dataclass(frozen=True)
 class Shape:
     """What is known of all classes together: counts, means and the covariance within them, in projected coordinates;
-    `edge` is the largest eigenvalue that noise alone gives the covariance."""
+    `wideness` is the spread of each class, in units of that of all, and `edge` the largest eigenvalue that noise alone
+    gives the covariance."""
 
     counts: FloatArray
     means: FloatArray
     within: FloatArray
+    wideness: FloatArray
     edge: float
 
     @property
@@ -79,11 +82,13 @@ class Shape:
 
 @dataclass(frozen=True)
 class Directions:
-    """The main directions: `matrix` maps coordinates to them, whitened within classes; `back` leads back, and
-    `rest` is the covariance of what lies outside."""
+    """The main directions: `matrix` maps coordinates to them, half whitened within classes (so that noise, which is
+    the same in all of them, drowns neither the wide nor the narrow ones); `back` leads back, `spread` is the mean
+    square norm within classes, and `rest` the covariance of what lies outside."""
 
     matrix: FloatArray
     back: FloatArray
+    spread: float
     rest: FloatArray
 
 
@@ -96,7 +101,7 @@ def fit_groups(
     shape = look_at_all(curator, layout.classes, projection, budget)
     directions = find_directions(shape)
     image = ProjectedImage.of(shape.means @ directions.matrix.T, directions.matrix)
-    found = find_cells(curator, image, shape.counts, np.full(layout.classes, float(image.dim)), plan)
+    found = find_cells(curator, image, shape.counts, shape.wideness * directions.spread, plan)
     shapes = look_within(curator, found, budget["shapes"])
     mixture = assemble(shape, directions, found, shapes)
     spent = budget["columns"] if plan.label_rounds else curator.remaining
@@ -130,8 +135,11 @@ def look_at_all(curator: Asker, classes: int, projection: Projection, budget: di
     both = _joined(sums / counts[:, None], sum_sd[:, 0], middle + cross[1:].T / counts[:, None], again / FEWEST)
     spoiled = np.asarray((sum_sd[:, 0] ** -2 + (again / FEWEST) ** -2) ** -1 / counts**2)
     means = calm_means(both, spoiled, counts, np.zeros(classes, dtype=np.int64))
-    shape = Shape(counts, means, np.zeros_like(gram[1:, 1:]), sd / counts.sum() * math.sqrt(2.0 * projection.dim))
-    return Shape(counts, means, gram[1:, 1:] / counts.sum() - shape.between, shape.edge)
+    own = norms / counts - (means**2).sum(axis=1)
+    wideness = np.clip(own / (counts / counts.sum() @ own), *WIDENESS)
+    edge = sd / counts.sum() * math.sqrt(2.0 * projection.dim)
+    known = Shape(counts, means, gram[1:, 1:] / counts.sum(), wideness, edge)
+    return replace(known, within=known.within - known.between)
 
 
 def _joined(first: FloatArray, sd: FloatArray, second: FloatArray, other: float) -> FloatArray:
@@ -147,12 +155,13 @@ def find_directions(shape: Shape) -> Directions:
     kept = min(max(int((values > EDGE * shape.edge).sum()), FEWEST_DIRECTIONS), MOST_DIRECTIONS, len(values))
     main, _ = np.linalg.qr(np.concatenate([apart[:, : len(shape.means) - 1], vectors[:, ::-1][:, :kept]], axis=1))
     inner, rotation = np.linalg.eigh(main.T @ shape.within @ main)
-    scale = np.sqrt(np.maximum(inner, STEEPEST**-2))
+    scale = np.maximum(inner, STEEPEST**-4) ** 0.25
     matrix = (rotation / scale).T @ main.T
     outside = np.eye(len(main)) - main @ main.T
     variances = np.maximum(np.diagonal(shape.within) - np.diagonal(main @ main.T @ shape.within @ main @ main.T), 0.0)
     rest = outside @ np.diag(np.maximum(variances, SMALLEST_VARIANCE)) @ outside
-    return Directions(matrix, main @ (rotation * scale), rest + SMALLEST_VARIANCE * np.eye(len(main)))
+    spread = float((scale**2).sum())
+    return Directions(matrix, main @ (rotation * scale), spread, rest + SMALLEST_VARIANCE * np.eye(len(main)))
 
 
 def look_within(curator: Asker, found: Found, mu_squared: float) -> FloatArray:
@@ -172,7 +181,10 @@ def look_within(curator: Asker, found: Found, mu_squared: float) -> FloatArray:
     means = sums / counts[:, None]
     shapes = seconds / (counts * kept)[:, None, None] - np.einsum("ki,kj->kij", means, means)
     pooled = np.einsum("k,kij->ij", counts / counts.sum(), shapes)
-    return np.stack([lift(pooled + calm(own - pooled, s)) for own, s in zip(shapes, sd, strict=True)])
+    pooled = lift(pooled, SMALLEST_EIGENVALUE * np.median(np.diagonal(pooled)))
+    root = np.sqrt(np.diagonal(pooled))
+    around = [(pooled + calm(own - pooled, s)) / np.outer(root, root) for own, s in zip(shapes, sd, strict=True)]
+    return np.stack([lift(each, SMALLEST_EIGENVALUE) * np.outer(root, root) for each in around])
 
 
 def calm(matrix: FloatArray, sd: float) -> FloatArray:
@@ -191,10 +203,10 @@ def calm(matrix: FloatArray, sd: float) -> FloatArray:
     return np.asarray((vectors * np.sort(moved) * weight) @ vectors.T)
 
 
-def lift(matrix: FloatArray) -> FloatArray:
+def lift(matrix: FloatArray, floor: float) -> FloatArray:
     """A symmetric matrix with its eigenvalues lifted to a floor."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
-    lifted = (vectors * np.maximum(values, SMALLEST_EIGENVALUE)) @ vectors.T
+    lifted = (vectors * np.maximum(values, floor)) @ vectors.T
     return np.asarray((lifted + lifted.T) / 2.0)
 
 

@@ -36,6 +36,7 @@ from sfumato.private.queries import (
 )
 
 FACTORS = (1, 2, 4, 8)  # of a squared distance: at most 2^15 on the latent grid
+MAPPED_LIMIT = LATENT_LIMIT << 10  # of centres where a matrix has been applied: no row is farther than that
 LARGEST_RADIUS = 1 << 32  # squared, on the latent grid: sums of squared norms over 2^30 rows stay below 2^62
 
 
@@ -57,7 +58,7 @@ class ProjectedImage:
     def of(cls, centres: FloatArray, matrix: FloatArray | None = None) -> ProjectedImage:
         """Quantise centres and a matrix given as real numbers."""
         return cls(
-            quantise(centres, LATENT_BITS, LATENT_LIMIT),
+            quantise(centres, LATENT_BITS, LATENT_LIMIT if matrix is None else MAPPED_LIMIT),
             None if matrix is None else quantise(matrix, MAP_BITS, MAP_LIMIT),
         )
 

@@ -22,7 +22,17 @@ columns:
   admitted:     {type: date, min: 2020-01-01, max: 2026-12-31, bins: 12}
   income:       {type: category, values: ["<=50K", ">50K"]}
 """
+GROUPS = """\
+label: kind
+columns:
+  kind: {type: category, values: [a, b]}
+groups:
+  pixels: {columns: "px_*", min: 0, max: 255, step: 1, shape: [2, 3], projection: dct2, keep: 2}
+  tones: {columns: "tone{1..4}", min: -1, max: 1}
+  marks: {columns: [left, right], min: 0, max: 1, projection: random, keep: 1}
+"""
 OTHERS = [
+    GROUPS,
     "columns: {a: {type: number, min: -1e9, max: 1.5e9}}",
     "columns:\n  ? a\n  : {type: category, values: [1, 2.5, x]}\n",
     "base: &b {type: number, min: 0, max: 1}\ncolumns: {x: *b, y: *b}\n",
@@ -85,6 +95,13 @@ columns = st.sampled_from(
         {"type": "category", "values": [1, 2]},
     ]
 )
+groups = st.sampled_from(
+    [
+        {"columns": "px_*", "min": 0, "max": 255, "step": 1, "shape": [2, 3], "projection": "dct2", "keep": 2},
+        {"columns": "tone{1..4}", "min": -1, "max": 1},
+        {"columns": ["left", "right"], "min": 0, "max": 1, "projection": "random", "keep": 1},
+    ]
+)
 
 
 def paths(data: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -118,6 +135,9 @@ def cases(draw: Any) -> bytes:
     if draw(st.booleans()):
         data["label"] = draw(st.sampled_from(sorted(data["columns"])))
     if draw(st.integers(0, 3)) == 0:
+        data["columns"] = {name: data["columns"][name] for name in [data.get("label")] if name is not None}
+        data["groups"] = copy.deepcopy(draw(st.dictionaries(words, groups, min_size=1, max_size=2)))
+    if draw(st.integers(0, 3)) == 0:
         data["unit"] = {"column": draw(words), "rows": draw(st.integers(0, 5))}
     for _ in range(draw(st.integers(0, 2))):
         change(draw, data)
@@ -130,6 +150,7 @@ def cases(draw: Any) -> bytes:
 
 WORDS = """
 type number category date min max step bins scale log linear atoms values missing true false null columns label unit
-rows column unconfirmed : , [ ] { } " & * << ? | > - !!binary 2020-01-01 1e308 -1 0.5 .nan
+rows column unconfirmed groups shape projection pca dct2 random keep {1..9} px_*
+: , [ ] { } " & * << ? | > - !!binary 2020-01-01 1e308 -1 0.5 .nan
 """
 TARGET = Target("schemas", run, seeds, cases, longest=640, words=tuple(WORDS.split()))

@@ -172,6 +172,69 @@ def test_fit_with_adapted_labels(folder: Path, call: Call) -> None:
     assert "logistic" not in call("inspect", "new.sfumato").out
 
 
+def test_clustmix(folder: Path, call: Call) -> None:
+    options = ("--mechanism", "clustmix", "--sigma-max", "0.5", "--alpha", "0.5", "--adapt", "labels")
+    found = document(call(*FIT, "--json", *options))
+    assert found["mechanism"] == "clustmix"
+    assert found["alpha"] == 0.5
+    planned = document(call("plan", "s.yaml", "--epsilon", "1", "--delta", "1e-6", "--json", *options))[0]
+    assert [each["name"] for each in planned["rounds"]] == [each["name"] for each in found["guarantee"]["spends"]]
+    assert planned["expected_kl"] == {}
+    assert "A clustmix release (scores encoding) of 3 columns." in call("inspect", "new.sfumato").out
+    assert call("sample", "new.sfumato", "-n", 3, "-o", "rows.csv", "--given", "town=Ulm").code == 0
+    assert document(call(*FIT, "--json", "--mechanism", "clustmix", "--adapt", "no"))["alpha"] is None
+
+
+def test_a_plan_of_clustmix_promises_no_loss(folder: Path, call: Call) -> None:
+    arguments = ("plan", "s.yaml", "--epsilon", "0.5,1", "--delta", "1e-6", "--mechanism", "clustmix")
+    told = call(*arguments)
+    assert told.code == 0
+    assert "KL" not in told.out
+    assert told.out.count("share of labels") == told.out.count("\nlabels: one of 4 steps") == 1
+    assert told.out.endswith("\n\nNo data was touched.\n")
+    drawn = call(*arguments, "--plot", "plan.png")
+    assert drawn.code == 2
+    assert (
+        drawn.err == "error: the loss of clustmix and of columns in groups is not forecast: there is nothing to plot\n"
+    )
+    assert not Path("plan.png").exists()
+
+
+GROUPS = """\
+label: ill
+columns:
+  ill: {type: category, values: ["no", "yes"]}
+groups:
+  pixels: {columns: "px_*", min: 0, max: 255, step: 1, shape: [2, 2]}
+"""
+
+
+def test_a_table_of_groups(folder: Path, call: Call) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 256, (300, 4)), columns=[f"px_{i}" for i in range(4)])
+    table.assign(ill=np.where(table["px_0"] > 100, "yes", "no")).to_csv("images.csv", index=False)
+    Path("g.yaml").write_text(GROUPS)
+    told = call("plan", "g.yaml", "--epsilon", "1", "--delta", "1e-6")
+    assert "share of centres" in told.out
+    assert "histogram" not in told.out
+    arguments = ("fit", "images.csv", "--schema", "g.yaml", "--epsilon", "1", "--delta", "1e-6", "-o", "g.sfumato")
+    for mechanism in ("mixture", "clustmix"):
+        found = document(call(*arguments, "--mechanism", mechanism, "--adapt", "no", "--json"))
+        assert found["encoding"] == "projected"
+        assert found["schema"]["groups"]["pixels"]["columns"] == "px_*"
+        seen = call("inspect", "g.sfumato")
+        assert "  pixels           a group of 4 numbers, projection pca\n" in seen.out
+        assert "px_1" not in seen.out
+        assert call("sample", "g.sfumato", "-n", 20, "-o", "rows.csv", "--given", "ill=yes").code == 0
+        rows = pd.read_csv("rows.csv")
+        assert list(rows) == ["ill", "px_0", "px_1", "px_2", "px_3"]
+        assert set(rows["ill"]) == {"yes"}
+    refused = call("sample", "g.sfumato", "-n", 2, "-o", "no.csv", "--given", "px_1=3")
+    assert refused.code == 2
+    assert refused.err == "error: given: 'px_1' is in a group; of columns in groups none can be fixed\n"
+    assert not Path("no.csv").exists()
+
+
 def test_fit_as_json(folder: Path, call: Call) -> None:
     result = call(*FIT, "--json", "--rows", 400, "--adjacency", "label")
     found = document(result)

@@ -99,7 +99,9 @@ def fit(data: Any = "data.csv", schema: Any = "s.yaml", **options: Any) -> sf.Re
 
 def argument(name: str, option: str, value: str, given: Any) -> Case:
     """An argument of a fit that is out of its range."""
-    return Case(name, fit_line(more=f"--{option} {value}"), ArgumentError, lambda: fit(**{option: given}))
+    return Case(
+        name, fit_line(more=f"--{option} {value}"), ArgumentError, lambda: fit(**{option.replace("-", "_"): given})
+    )
 
 
 def faulty_schema(name: str, text: str) -> Case:
@@ -133,6 +135,11 @@ def refused_sample(name: str, option: str, value: str, given: Any) -> Case:
 def column(text: str) -> str:
     """A schema with a column like this, and another."""
     return f"columns:\n  x: {text}\n  age: {{type: number, min: 0, max: 100}}\n"
+
+
+def group(text: str) -> str:
+    """The schema with a group in place of its other columns."""
+    return f'label: ill\ncolumns: {{ill: {{type: category, values: ["no", "yes"]}}}}\ngroups: {{pixels: {text}}}\n'
 
 
 def csv_text() -> str:
@@ -377,6 +384,14 @@ SCHEMAS = [
     faulty_schema("nothing but a label", "label: y\ncolumns: {y: {type: category, values: [a, b]}}\n"),
     faulty_schema("a unit that is also a column", "unit: {column: town, rows: 2}\n" + SCHEMA),
     faulty_schema("a unit of 0 rows", "unit: {column: person, rows: 0}\n" + SCHEMA),
+    faulty_schema("a group without a pattern", group("{columns: px, min: 0, max: 255}")),
+    faulty_schema("a group of another shape", group("{columns: [a, b, c], min: 0, max: 255, shape: [2, 2]}")),
+    faulty_schema("a group with a column twice", group("{columns: [a, ill], min: 0, max: 255}")),
+    faulty_schema("an image without a shape", group("{columns: [a, b], min: 0, max: 1, projection: dct2}")),
+    faulty_schema(
+        "more directions than a group has", group("{columns: [a, b], min: 0, max: 1, projection: random, keep: 3}")
+    ),
+    faulty_schema("columns beside a group", SCHEMA + "groups: {pixels: {columns: [a, b], min: 0, max: 1}}\n"),
     faulty_schema("a draft nobody confirmed", SCHEMA + "unconfirmed: [columns.age.min, columns.age.max]\n"),
 ]
 ARGUMENTS = [
@@ -407,6 +422,29 @@ ARGUMENTS = [
         {"bare.yaml": BARE},
     ),
     argument("an unknown mechanism", "mechanism", "magic", "magic"),
+    argument("sigma_max of a mixture", "sigma-max", "0.1", 0.1),
+    argument("alpha without anything to adapt", "alpha", "0.5", 0.5),
+    argument("points of a mixture", "adapt", "points", "points"),
+    Case(
+        "clustmix in data units",
+        fit_line(more="--mechanism clustmix --encoding affine"),
+        ArgumentError,
+        lambda: fit(mechanism="clustmix", encoding="affine"),
+    ),
+    Case(
+        "points without the extra",
+        fit_line(more="--mechanism clustmix --adapt points"),
+        MissingExtraError,
+        lambda: fit(mechanism="clustmix", adapt="points"),
+        lacking="jax",
+    ),
+    Case(
+        "a group in data units",
+        fit_line(schema="group.yaml", more="--encoding affine"),
+        ArgumentError,
+        lambda: fit(schema="group.yaml", encoding="affine"),
+        {"group.yaml": group("{columns: [age, town], min: 0, max: 1}")},
+    ),
     argument("an unknown encoding", "encoding", "magic", "magic"),
     argument("affine with a category column", "encoding", "affine", "affine"),
     Case("several epsilons, one no number", "plan s.yaml --epsilon 1,much --delta 1e-6", ArgumentError),

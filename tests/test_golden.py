@@ -54,6 +54,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "v1-affine": {"encoding": "affine", "components": 1},
     "v2-components": {"encoding": "scores", "components": 3},
     "v3-adapt": {"encoding": "scores", "components": 1, "adapt": True},
+    "v4-clustmix": {"encoding": "scores", "components": 3, "mechanism": "clustmix", "sigma_max": 2.0},
 }
 # Rows with missing cells, and with one that has no place in the schema.
 FIXED: dict[str, list[dict[str, Any]]] = {

@@ -18,7 +18,7 @@ from sfumato.errors import ArgumentError, SfumatoError
 from sfumato.text import one_line
 
 if TYPE_CHECKING:
-    from sfumato.mechanisms.plan import Plan
+    from sfumato.mechanisms.plan import Plan, Round
     from sfumato.private.account import Account, Dataset
     from sfumato.private.accounting import Spend
     from sfumato.private.ledger import Ledger
@@ -553,12 +553,13 @@ def _print_plans(plans: list[Plan]) -> None:
         ("epsilon", [f"{p.epsilon:g}" for p in plans]),
         ("mu (Gaussian DP)", [f"{p.mu:.5f}" for p in plans]),
     ]
-    purposes = {each.name: each.purpose for p in plans for each in p.rounds}
+    purposes = {_kind(each): each.purpose for p in plans for each in p.rounds}
     for name in purposes:
-        shares = [{each.name: f"{each.share:.0%}" for each in p.rounds} for p in plans]
-        rows.append((f"share of {name}", [each.get(name, "-") for each in shares]))
+        shares = [sum(each.share for each in p.rounds if _kind(each) == name) for p in plans]
+        rows.append((f"share of {name}", [f"{share:.0%}" if share else "-" for share in shares]))
     rows.append(("Gaussians a class", [str(p.components or "auto") for p in plans]))
-    rows.append(("noise on a histogram cell (rows)", [f"{p.cell_sd:.1f}" for p in plans]))
+    if first.encoding != "projected":
+        rows.append(("noise on a histogram cell (rows)", [f"{p.cell_sd:.1f}" for p in plans]))
     rows += [(f"expected KL, {part}", [f"{p.expected_kl[part]:.2g}" for p in plans]) for part in first.expected_kl]
     if first.expected_kl:
         rows.append(("expected KL, total", [f"{sum(p.expected_kl.values()):.2g}" for p in plans]))
@@ -566,9 +567,16 @@ def _print_plans(plans: list[Plan]) -> None:
         print(f"{name:<34}" + "".join(f"{cell:>12}" for cell in cells))
     for name, purpose in purposes.items():
         print(f"\n{name}: {purpose}", end="")
-    parts = " / ".join(f"{share:.0%}" for share in first.moment_shares)
-    print(f"\nof each look at the moments, counts / means / covariances get {parts}", end="")
-    print("\n\nKL is the loss in nats a row against the same model without noise. No data was touched.")
+    if first.expected_kl:
+        parts = " / ".join(f"{share:.0%}" for share in first.moment_shares)
+        print(f"\nof each look at the moments, counts / means / covariances get {parts}", end="")
+    about = "KL is the loss in nats a row against the same model without noise. " if first.expected_kl else ""
+    print(f"\n\n{about}No data was touched.")
+
+
+def _kind(each: Round) -> str:
+    """What a round is called beside others: steps towards the labels, of which there may be many, go together."""
+    return "labels" if each.name.startswith("labels ") else each.name
 
 
 def _release_data(made: Release) -> dict[str, Any]:
@@ -609,8 +617,12 @@ def _print_release(made: Release) -> None:
         for name, weight in zip(made.layout.class_names(), made.class_weights, strict=True):
             print(f"  {one_line(str(name)):<16} {weight:6.1%}")
     print("\nColumns:")
+    grouped = made.schema.grouped
     for name, column in made.schema.columns.items():
-        print(f"  {one_line(name):<16} {column.type}")
+        if name not in grouped:
+            print(f"  {one_line(name):<16} {column.type}")
+    for name, group in made.schema.groups.items():
+        print(f"  {one_line(name):<16} a group of {len(group.names)} numbers, projection {group.projection}")
 
 
 def _scope(promise: Guarantee) -> str:

@@ -199,9 +199,7 @@ class Group(BaseModel):
         if self.projection == "dct2" and self.shape is not None and (self.keep or 1) > min(self.shape):
             raise ValueError(f"keep must be at most {min(self.shape)}, the shorter side of shape")
         if self.projection == "pca" and self.keep is not None:
-            raise ValueError(
-                "keep is for the projections dct2 and random; pca finds out by itself"
-            )
+            raise ValueError("keep is for the projections dct2 and random; pca finds out by itself")
         if self.projection == "pca" and count > MOST_DIRECTIONS:
             raise ValueError(f"projection pca takes at most {MOST_DIRECTIONS} columns; take dct2 or random")
         if self.directions > min(count, MOST_DIRECTIONS):

@@ -34,6 +34,19 @@ class HalfTheNoise(Curator):
         return Answer(noisy(self._engine.total(query), sd / 2.0, self._bits), sd)
 
 
+class HalfTheSensitivity(Curator):
+    """Noise for rows that move a query half as far as they can."""
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        spend = self._budget.charge(name, query.sensitivity(self._adjacency) / 2.0, mu_squared)
+        sd = spend.sigma / query.weights
+        return Answer(noisy(self._engine.total(query), sd, self._bits), sd)
+
+
+def half_the_sensitivity(job: Job) -> Curator:
+    return HalfTheSensitivity(job.engine, job.budget, job.plan.adjacency, job.bits)
+
+
 class Forgetful(Curator):
     """Answers the histograms without charging for them."""
 

@@ -17,7 +17,7 @@ from tests.audit import faults
 from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Game
 from sfumato.audit.membership import membership
-from sfumato.audit.mixture import PLACES, FitGame, adapted, affine, components, mixture
+from sfumato.audit.mixture import PLACES, FitGame, adapted, affine, clustmix, components, mixture
 from sfumato.audit.queries import (
     LINE,
     QueryGame,
@@ -30,6 +30,7 @@ from sfumato.audit.queries import (
 )
 from sfumato.audit.run import Verdict, decide, run
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms import adapt, groups
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import Histograms
 from sfumato.schema import Schema
@@ -109,6 +110,33 @@ def test_several_components_are_as_private_as_claimed(adjacency: Adjacency) -> N
         answers = found.findings[0]
         both = np.concatenate([answers.with_row, -answers.without])
         assert both.mean() <= 0.5 + 6.0 / np.sqrt(2 * trials), game.pair
+
+
+@pytest.fixture
+def few_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less of what a fit does for free, without any private row."""
+    monkeypatch.setattr(adapt, "DRAWN", 2000)
+    monkeypatch.setattr(groups, "DRAWN", 500)
+    monkeypatch.setattr(groups, "FREE_STEPS", 5)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_clustmix_stays_within_the_claim(adjacency: Adjacency, few_drawn: None) -> None:
+    for game in clustmix(ONE, adjacency):
+        found = verdict(game, 12, adjacency=adjacency)
+        assert not found.violation, found.headline()
+        answers = found.findings[0]
+        both = np.concatenate([answers.with_row, -answers.without])
+        assert -6.0 / np.sqrt(24) < both.mean() < 0.5 + 6.0 / np.sqrt(24), game.pair
+        assert both.std() < 1.0 + 6.0 / np.sqrt(48)
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["scores", "group"])
+def test_clustmix_with_half_the_sensitivity_shows_in_its_answers(place: int, few_drawn: None) -> None:
+    game = replace(clustmix(ONE, ADD_REMOVE)[place], curator=faults.half_the_sensitivity)
+    answers = verdict(game, 30).findings[0]
+    both = np.concatenate([answers.with_row, -answers.without])
+    assert both.mean() > 0.5 + 5.0 / np.sqrt(60)
 
 
 def test_half_the_noise_is_convicted() -> None:

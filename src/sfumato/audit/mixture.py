@@ -23,6 +23,7 @@ from sfumato.release_file import guarantee_data, released_arrays
 from sfumato.schema import Schema
 
 CROWD = 400  # rows that are the same in both tables
+MOST_NUMBERS = 40  # in an array of clustmix with four columns, two classes and two cells of each
 KINDS = [f"kind {i}" for i in range(20)]
 GROUPS = {"type": "category", "values": ["a", "b"]}
 PLACE = {"type": "number", "min": 0, "max": 100, "step": 1}
@@ -48,6 +49,7 @@ class FitGame:
     schema: Schema
     options: dict[str, Any] = field(default_factory=dict)
     curator: Callable[[Job], Asker] = Job.curator
+    room: int = 0  # numbers that an array may have, where noise says how many
 
     attacks = (
         Attack("all noisy answers, best statistic", slice(0, 1), threshold=0.0),
@@ -59,7 +61,7 @@ class FitGame:
         job = self._job(with_row, seed)
         insider = Insider(self.curator(job), *self._engines)
         release = job.release(insider)
-        return np.array([*insider.view, *file_numbers(release)])
+        return np.array([*insider.view, *file_numbers(release, self.room)])
 
     def _job(self, with_row: bool, seed: int | None) -> Job:
         return prepare(
@@ -121,19 +123,22 @@ def adapted(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
 def clustmix(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     """clustmix with adapted labels: cells of normal scores, and columns in a group."""
     pair, tables, schema = next(_pairs(adjacency))
-    options = {"mechanism": "clustmix", "adapt": "labels"}
-    without, with_row = (table.assign(v=table["y"], w=table["x"]) for table in tables)
+    options = {"mechanism": "clustmix", "adapt": "labels", "components": 2, "sigma_max": 1.0}
+    grouped = _twice(tables[0]), _twice(tables[1])
     return [
-        FitGame(f"{pair}, cells of scores", claim, adjacency, tables, schema, options | {"sigma_max": 1.0}),
-        FitGame(f"{pair}, columns in a group", claim, adjacency, (without, with_row), PARTS, options),
+        FitGame(f"{pair}, {what}", claim, adjacency, tables, schema, options, room=MOST_NUMBERS)
+        for what, tables, schema in (("cells of scores", tables, schema), ("columns in a group", grouped, PARTS))
     ]
 
 
-def file_numbers(release: Release) -> FloatArray:
-    """Every number in a release file: the arrays, and what stands in its schema and its guarantee."""
-    parts = [np.ravel(array).astype(np.float64) for array in released_arrays(release).values()]
-    public = [release.schema.dump(), guarantee_data(release.guarantee), release.mixture.component_class.tolist()]
-    public += [] if release.labeller is None else [release.labeller.alpha]
+def file_numbers(release: Release, room: int = 0) -> FloatArray:
+    """Every number in a release file: the arrays, each filled up with zeros to `room`, and what its schema and its
+    guarantee say."""
+    arrays = [*released_arrays(release).values(), release.mixture.component_class]
+    parts = [np.ravel(array).astype(np.float64) for array in arrays]
+    parts = [np.pad(part, (0, max(room - len(part), 0))) for part in parts]
+    public = [release.schema.dump(), guarantee_data(release.guarantee)]
+    public += [] if release.labeller is None else [{"alpha": release.labeller.alpha}]
     return np.concatenate([*parts, list(_numbers(public))])
 
 
@@ -178,6 +183,11 @@ def _crowd() -> list[tuple[Any, ...]]:
 def _frames(crowd: list[tuple[Any, ...]], without: list[tuple[Any, ...]], with_row: list[tuple[Any, ...]]) -> Tables:
     columns = ["x", "y", "group"]
     return pd.DataFrame(crowd + without, columns=columns), pd.DataFrame(crowd + with_row, columns=columns)
+
+
+def _twice(table: pd.DataFrame) -> pd.DataFrame:
+    """Both places once more, so that a group has four columns."""
+    return table.assign(v=table["y"], w=table["x"])
 
 
 def _kinds(crowd: list[tuple[Any, ...]], without: list[tuple[Any, ...]], with_row: list[tuple[Any, ...]]) -> Tables:

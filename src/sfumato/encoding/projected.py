@@ -1,9 +1,9 @@
 """The encoding of columns in groups: the public projection, and the way back to the columns.
 
-Coordinates become columns by the projection's pseudo-inverse. What the projection loses is put back as independent
-noise of the variance that noisy moments of the columns say is missing, and each column is then bent to a beta
-distribution between its bounds with its class's noisy mean and variance: close to a normal where the variance is
-small, heaped at both ends where it is as large as that of ink on paper.
+Coordinates become columns by the projection's pseudo-inverse, and each column is then bent to a beta distribution
+between its bounds with its class's noisy mean and variance: close to a normal where the variance is small, heaped at
+both ends where it is as large as that of ink on paper. What the projection loses comes back by that stretching, and
+hardly as noise: independent noise in every column is not what rows look like.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from scipy.special import betaincinv, ndtr
 
 from sfumato.bins import Bins, FloatArray, IntArray, OrderedBins
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.projections import Projection
+from sfumato.projections import ENTRY_BITS, Projection
+
+Places = np.ndarray[Any, np.dtype[np.float32]]
 
 LEVELS = 65  # places at which the inverse of a beta distribution is computed, and between which it is linear
 FARTHEST = 4.0  # of them, in standard deviations of a normal
 SMALLEST_SHAPE = 1e-4  # of a beta distribution
 NARROWEST, WIDEST = 1e-4, 0.98  # variance of a column, as a share of the largest there can be at its mean
-JITTER = 0.3  # of a column's standard deviation, independent
+JITTER = 0.3  # of a column's standard deviation, independent: columns are not exact functions of each other
 SMALLEST_MEAN = 1e-3  # of a column, in units of its range
 CHUNK_ROWS = 1 << 13
 
@@ -61,21 +63,34 @@ class Projected:
     def quantiles(self) -> FloatArray:
         """(classes, columns, LEVELS): each column's beta distribution, inverted where a normal is at equal steps."""
         both = self.means * (1.0 - self.means) / self.variances - 1.0
-        shapes = [np.maximum(both * share, SMALLEST_SHAPE)[..., None] for share in (self.means, 1.0 - self.means)]
-        return np.asarray(betaincinv(*shapes, ndtr(np.linspace(-FARTHEST, FARTHEST, LEVELS))), dtype=np.float32)
+        near, far = (np.maximum(both * share, SMALLEST_SHAPE)[..., None] for share in (self.means, 1.0 - self.means))
+        return np.asarray(betaincinv(near, far, ndtr(np.linspace(-FARTHEST, FARTHEST, LEVELS))), dtype=np.float64)
 
     def decode(
         self, latent: FloatArray, labels: IntArray, bins: Sequence[Bins], rng: np.random.Generator
     ) -> list[pd.Series[Any]]:
         """The columns of projected rows of the given classes, in the schema's types."""
+        return columns(self.places(latent, labels, rng), bins)
+
+    def places(self, latent: FloatArray, labels: IntArray, rng: np.random.Generator) -> Places:
+        """Where the columns of projected rows of the given classes lie between their bounds, from 0 to 1."""
         places = np.empty((len(latent), self.means.shape[1]), dtype=np.float32)
         for start in range(0, len(latent), CHUNK_ROWS):
             part = slice(start, start + CHUNK_ROWS)
             places[part] = self._places(latent[part], labels[part], rng)
-        return [_column(places[:, c], b) for c, b in enumerate(bins)]
+        return places
+
+    def seen(self, places: Places) -> FloatArray:
+        """The projection of rows given by their places: what a label model, which has seen projections of real rows,
+        is to be asked about. Bending columns moves it a good way from the coordinates that were drawn."""
+        return np.asarray((places - np.float32(0.5)) @ self._matrix.T, dtype=np.float64)
+
+    @cached_property
+    def _matrix(self) -> Places:
+        scale = 2.0 ** -(ENTRY_BITS + self.projection.halvings)
+        return np.asarray(self.projection.matrix * scale, dtype=np.float32)
 
     def _places(self, latent: FloatArray, labels: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Where rows lie between the bounds, from 0 to 1."""
         apart = (latent - self.centres[labels]) @ self.projection.back.T
         apart /= np.sqrt(np.maximum(self.explained, 1e-12))[labels]
         apart += JITTER * rng.standard_normal(apart.shape)
@@ -98,6 +113,11 @@ def column_variances(projection: Projection, mixture: GaussianMixture) -> FloatA
         covariance = np.einsum("m,mij->ij", weights, [mixture.covariance(c) for c in mine])
         found.append(weights @ apart**2 + ((back @ covariance) * back).sum(axis=1))
     return np.stack(found)
+
+
+def columns(places: Places, bins: Sequence[Bins]) -> list[pd.Series[Any]]:
+    """Columns in the schema's types, from their places between their bounds."""
+    return [_column(places[:, c], b) for c, b in enumerate(bins)]
 
 
 def _column(places: np.ndarray[Any, Any], bins: Bins) -> pd.Series[Any]:

@@ -35,7 +35,7 @@ from sfumato.private.queries import FIXED_BITS, LATENT_BITS, MAP_BITS, Asker, La
 from sfumato.projections import Projection
 
 CENTRE_SHARES = (0.1, 0.6, 0.3)  # of the first look, between counts, sums and squared norms
-SHAPE_SHARES = (0.6, 0.4)  # of the second, between the second moment and the classes' sums
+SHAPE_SHARES = (0.6, 0.4)  # of the second, between the second moment and the classes' sums, the means of which stay
 ROOM = 1.5  # mean squared norms that a row may have before it is clipped
 EDGE = 1.5  # times the edge of the noise's spectrum: a direction below is taken for noise
 CLEAR = 4.0  # times the noise of an entry: a coordinate of smaller variance is not looked at
@@ -50,12 +50,12 @@ SMALLEST_VARIANCE = 2.0**-20  # of a coordinate
 SNAP = 2.0  # standard deviations of a noisy mean within which a bound is taken for it
 DRAWN = 20_000  # rows of the mixture that the label model is first fitted to
 FREE_STEPS = 100
-FREE_RATE = 60.0
-RATE = 400.0
+FREE_RATE = 60.0  # for features of norm one, as the next
+RATE = 400.0  # in two dozen rounds 150 does not arrive, and 700 is noisier without getting farther
 MOMENTUM = 0.9
 CAP = 0.2  # of the residual's norm
 NORMED = 0.05  # of the drawn rows have features shorter than the radius: all others are scaled down to it
-SHARPER = 3.0  # times the slopes: capped residuals leave the model less sure of itself than it may be
+SHARPER = 6.0  # times the slopes: capped residuals leave the model less sure of itself than it may be
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def look_at_all(curator: Asker, classes: int, projection: Projection, budget: di
     both = _joined(sums / counts[:, None], sum_sd[:, 0], middle + cross[1:].T / counts[:, None], again / FEWEST)
     spoiled = np.asarray((sum_sd[:, 0] ** -2 + (again / FEWEST) ** -2) ** -1 / counts**2)
     means = calm_means(both, spoiled, counts, np.zeros(classes, dtype=np.int64))
-    own = norms / counts - (means**2).sum(axis=1)
+    own = np.maximum(norms / counts - (means**2).sum(axis=1), SMALLEST_VARIANCE)
     wideness = np.clip(own / (counts / counts.sum() @ own), *WIDENESS)
     edge = sd / counts.sum() * math.sqrt(2.0 * projection.dim)
     known = Shape(counts, means, gram[1:, 1:] / counts.sum(), wideness, edge)
@@ -171,7 +171,7 @@ def look_within(curator: Asker, found: Found, mu_squared: float) -> FloatArray:
     noise of that size spreads the eigenvalues of anything (Bun, Bouchaud and Potters 2017, the additive case)."""
     cells = found.cells
     dim, classes = cells.image.dim, len(cells.centres)
-    counts = np.bincount(cells.classes, found.counts, classes)
+    counts = np.asarray(np.bincount(cells.classes, found.counts, classes), dtype=np.float64)
     radii = [radius(w) for w in found.within]
     query = Moments(Latent.of(Within(cells), radii), moment_costs(counts, dim, radius(dim)).shares)
     answer = curator.total("shapes", query, mu_squared)
@@ -181,7 +181,7 @@ def look_within(curator: Asker, found: Found, mu_squared: float) -> FloatArray:
     means = sums / counts[:, None]
     shapes = seconds / (counts * kept)[:, None, None] - np.einsum("ki,kj->kij", means, means)
     pooled = np.einsum("k,kij->ij", counts / counts.sum(), shapes)
-    pooled = lift(pooled, SMALLEST_EIGENVALUE * np.median(np.diagonal(pooled)))
+    pooled = lift(pooled, SMALLEST_EIGENVALUE * float(found.within.mean()) / dim)
     root = np.sqrt(np.diagonal(pooled))
     around = [(pooled + calm(own - pooled, s)) / np.outer(root, root) for own, s in zip(shapes, sd, strict=True)]
     return np.stack([lift(each, SMALLEST_EIGENVALUE) * np.outer(root, root) for each in around])
@@ -235,7 +235,8 @@ def look_at_columns(
     common = told[:width] * (1.0 - pull(width * noise**2, float((told[:width] ** 2).sum())))
     before = shape.weights @ expected
     means = shift(expected, before, np.clip(before + common, 0.0, 1.0), noise)
-    return Projected.of(projection, means, spread(means, shape.weights, told[width:] - common**2, noise), mixture)
+    variances = spread(means, shape.weights, told[width:] - common**2, noise)
+    return Projected.of(projection, means, np.maximum(variances, explained), mixture)
 
 
 def shift(expected: FloatArray, before: FloatArray, after: FloatArray, noise: float) -> FloatArray:
@@ -250,11 +251,13 @@ def shift(expected: FloatArray, before: FloatArray, after: FloatArray, noise: fl
 
 def spread(means: FloatArray, weights: FloatArray, seconds: FloatArray, noise: float) -> FloatArray:
     """Class variances: as a share of the largest there can be at the mean they are a column's own, whatever the class,
-    and noisy shares lean to that of all columns together."""
+    pulled to that of all columns together by the James-Stein weight, and more so where there is little to vary."""
     most = means * (1.0 - means)
     pooled = weights @ most
     overall = max(float(seconds.sum()), 0.0) / float(pooled.sum())
-    return np.asarray(most * np.maximum((seconds + noise * overall) / (pooled + noise), 0.0))
+    apart = seconds - overall * pooled
+    apart *= 1.0 - pull(len(apart) * noise**2, float(apart @ apart))
+    return np.asarray(most * np.maximum(overall + apart / (pooled + noise), 0.0))
 
 
 def label_matrix(shape: Shape, directions: Directions) -> FloatArray:
@@ -276,7 +279,8 @@ def fit_labels(
     classes = len(shape.means)
     image = ProjectedImage.of(np.tile(wanted @ (shape.weights @ shape.means), (classes, 1)), wanted)
     assert image.matrix is not None
-    matrix, centre = image.matrix * 2.0**-MAP_BITS, image.centres[0] * 2.0**-LATENT_BITS  # as they are applied
+    matrix = np.asarray(image.matrix * 2.0**-MAP_BITS, dtype=np.float64)  # as it is applied, and so the centre
+    centre = np.asarray(image.centres[0] * 2.0**-LATENT_BITS, dtype=np.float64)
     rng = np.random.default_rng(0)  # free choices: the same for every table
     components = mixture.sample_components(DRAWN, rng)
     labels = mixture.component_class[components]

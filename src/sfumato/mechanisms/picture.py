@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.errors import ArgumentError
 from sfumato.files import replacing
 from sfumato.mechanisms.plan import Plan
 
@@ -22,6 +23,8 @@ def sweep(plans: Sequence[Plan]) -> list[float]:
 
 def draw_plans(curve: Sequence[Plan], asked: Sequence[Plan], path: str | Path) -> None:
     """Expected KL, in all and part by part; dots mark the epsilons asked for."""
+    if not curve[0].expected_kl:
+        raise ArgumentError("the loss of clustmix and of columns in groups is not forecast: there is nothing to plot")
     import matplotlib
 
     matplotlib.use("Agg")

@@ -309,7 +309,7 @@ def _with_adapted(one: _Division, adapted: tuple[str, ...], encoding: str) -> _D
         purposes=(
             *one.purposes,
             *(["what a kernel regression on the rows would have to know"] * moved),
-            *(f"step {i} of {count} towards how labels follow columns" for i in steps),
+            *(f"one of {count} steps towards how labels follow columns" for _ in steps),
         ),
         shares=(
             *(s * (1.0 - features - labels) for s in one.shares),

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sfumato.bins import FloatArray, IntArray
-from sfumato.errors import ArgumentError
+from sfumato.errors import MissingExtraError
 from sfumato.mechanisms.plan import Plan
 from sfumato.private.features import FeatureImage, FeatureMoments
 from sfumato.private.queries import Asker, Image
@@ -42,10 +42,11 @@ def features_that_pay(rows: float, mu: float) -> int:
 def check_extra() -> None:
     """Refuse to begin without what moves points: rounds that were asked are spent."""
     try:
-        import sfumato.training.inducing
-        import sfumato.training.ntk  # noqa: F401
+        import equinox  # noqa: F401
+        import jax  # noqa: F401
+        import optax  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
-        raise ArgumentError("adapt='points' needs jax and optax: pip install 'sfumato[train]'") from None
+        raise MissingExtraError("adapt='points' needs an extra: pip install sfumato[train]") from None
 
 
 def move_points(

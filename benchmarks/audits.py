@@ -39,7 +39,7 @@ SETTINGS = {  # epsilon and trials, where they are not the usual ones
 USUAL = (1.0, 20_000)
 DELTA = 1e-5
 SEEN = {"slicing-rows": (0.5, 0.05), "published-slicing": (0.5, 0.05)}  # no mu to bound: a delta that runs can show
-CONVICTED = ("published-wishart", "published-weights")
+CONVICTED = ("published-wishart", "published-weights", "published-clustmix")
 FEWER = 2_000  # runs for the adjacencies beside the first
 
 

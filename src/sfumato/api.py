@@ -114,7 +114,8 @@ def fit(
 
     `mechanism` is "mixture", whose task is the distribution, or "clustmix", whose task is rows to train on: many small
     cells of each class, each at least as large as keeps the noise on its mean below `sigma_max` (in units where a
-    column's variance is about 1; 0.1 without a word).
+    column's variance is about 1; 0.1 without a word, 1 for columns in groups). `components` then is how many cells a
+    class begins with; those that turn out too small are merged.
 
     `adapt` spends a fifth of the budget on how the label follows the columns, for those who will train classifiers on
     synthetic rows: labels are then drawn from a logistic model that was corrected by the private labels, and in part

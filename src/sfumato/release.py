@@ -21,6 +21,7 @@ from sfumato.coding import Cells, code_cells, code_label, read_batches
 from sfumato.conditions import Condition, Drawn, Where, keep_class, keep_where
 from sfumato.encoding.affine import Affine
 from sfumato.encoding.projected import Projected
+from sfumato.encoding.projected import columns as columns_at
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
@@ -108,8 +109,9 @@ class Release:
         """How often each class comes; from rows drawn with a fixed seed where labels are adapted."""
         if self.labeller is None:
             return self.mixture.class_weights
-        labels = self._draw(CLASS_ROWS, np.random.default_rng(0), None).labels
-        return np.asarray(np.bincount(labels, minlength=self.layout.classes) / CLASS_ROWS)
+        drawn = CLASS_ROWS // (8 if isinstance(self.encoder, Projected) else 1)  # whose columns take their time
+        labels = self._draw(drawn, np.random.default_rng(0), None).labels
+        return np.asarray(np.bincount(labels, minlength=self.layout.classes) / drawn)
 
     def sample(
         self,
@@ -189,7 +191,7 @@ class Release:
 
     def _frame(self, n: int, rng: np.random.Generator, condition: Condition | None) -> pd.DataFrame:
         drawn = self._draw(n, rng, condition)
-        decoded = self._decode(drawn, rng)
+        decoded = self._decode(drawn)
         columns = dict(zip(self.layout.names, decoded, strict=True))
         if self.layout.label is not None and self.layout.label_bins is not None:
             columns[self.layout.label] = self.layout.label_bins.decode(drawn.labels, rng.random(n))
@@ -197,9 +199,9 @@ class Release:
             columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in condition.fixed(n).items()}
         return pd.DataFrame({name: columns[name] for name in self.schema.columns})
 
-    def _decode(self, drawn: Drawn, rng: np.random.Generator) -> list[pd.Series[Any]]:
+    def _decode(self, drawn: Drawn) -> list[pd.Series[Any]]:
         if isinstance(self.encoder, Projected):
-            return self.encoder.decode(drawn.latent, drawn.own, self.layout.bins, rng)
+            return columns_at(drawn.latent, self.layout.bins)
         return self.encoder.decode(drawn.latent, drawn.own, self.layout.bins)
 
     def _draw(self, n: int, rng: np.random.Generator, condition: Condition | None) -> Drawn:
@@ -211,12 +213,20 @@ class Release:
         else:
             components, latent = condition.sample(self.mixture, n, rng)
         own = self.mixture.component_class[components]
-        if self.labeller is None:
+        if isinstance(self.encoder, Projected):
+            return self._draw_columns(self.encoder, latent, own, rng)
+        if not isinstance(self.labeller, Labeller):
             return Drawn(latent, own, own)
-        if isinstance(self.labeller, QuadraticLabeller):
-            return Drawn(latent, own, self.labeller.relabel(latent, rng))
         assert isinstance(self.encoder, Scores)  # the encoding whose labels can be adapted
         return Drawn(latent, own, self.labeller.relabel(self.encoder.codes(latent, own), own, rng))
+
+    def _draw_columns(self, encoder: Projected, latent: FloatArray, own: IntArray, rng: np.random.Generator) -> Drawn:
+        """Rows of columns in groups as places between the bounds. Their labels are those of what they became: bending
+        columns to their distributions moves a row's projection."""
+        places = encoder.places(latent, own, rng)
+        if not isinstance(self.labeller, QuadraticLabeller):
+            return Drawn(places, own, own)
+        return Drawn(places, own, self.labeller.relabel(encoder.seen(places), rng))
 
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:
         """Rows as Arrow. Categories get their type from the schema: drawn values would vary it by batch."""

@@ -44,6 +44,7 @@ MAX_BINS = 1 << 16
 MAX_UNIT_ROWS = 1 << 20
 MAX_GROUP = 1 << 14  # columns of a group
 MOST_DIRECTIONS = 1024  # that a group is projected to: their second moment is asked
+MOST_ENTRIES = 1 << 22  # of a projection's matrix
 DEFAULT_SIDE = 8
 DEFAULT_DIRECTIONS = 64
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
@@ -266,6 +267,8 @@ class Schema(BaseModel):
         columns: dict[str, Column] = dict(self.columns)
         if sum(len(group.names) for group in self.groups.values()) > MAX_GROUP:
             raise ValueError(f"groups: they have more than {MAX_GROUP} columns together")
+        if sum(len(group.names) * group.directions for group in self.groups.values()) > MOST_ENTRIES:
+            raise ValueError(f"groups: columns times directions are more than {MOST_ENTRIES}; keep fewer directions")
         if sum(group.directions for group in self.groups.values()) > MOST_DIRECTIONS:
             raise ValueError(f"groups: keep at most {MOST_DIRECTIONS} directions of them together")
         for place, group in self.groups.items():

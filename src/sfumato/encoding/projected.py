@@ -22,7 +22,7 @@ from sfumato.bins import Bins, FloatArray, IntArray, OrderedBins
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.projections import ENTRY_BITS, Projection
 
-Places = np.ndarray[Any, np.dtype[np.float32]]
+Places = np.ndarray[Any, Any]  # single precision: there are many
 
 LEVELS = 65  # places at which the inverse of a beta distribution is computed, and between which it is linear
 FARTHEST = 4.0  # of them, in standard deviations of a normal
@@ -65,12 +65,6 @@ class Projected:
         both = self.means * (1.0 - self.means) / self.variances - 1.0
         near, far = (np.maximum(both * share, SMALLEST_SHAPE)[..., None] for share in (self.means, 1.0 - self.means))
         return np.asarray(betaincinv(near, far, ndtr(np.linspace(-FARTHEST, FARTHEST, LEVELS))), dtype=np.float64)
-
-    def decode(
-        self, latent: FloatArray, labels: IntArray, bins: Sequence[Bins], rng: np.random.Generator
-    ) -> list[pd.Series[Any]]:
-        """The columns of projected rows of the given classes, in the schema's types."""
-        return columns(self.places(latent, labels, rng), bins)
 
     def places(self, latent: FloatArray, labels: IntArray, rng: np.random.Generator) -> Places:
         """Where the columns of projected rows of the given classes lie between their bounds, from 0 to 1."""

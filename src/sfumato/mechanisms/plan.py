@@ -41,8 +41,9 @@ ALPHA = 0.25  # what is adapted is held so much to where it was: the labels that
 SIGMA_MAX = 0.1  # noise on a point of clustmix, in units where a column's variance is about 1
 MOST_CELLS = 64  # of a class in clustmix, where the number follows from SIGMA_MAX
 FEATURE_SHARE = 0.1  # where points are adapted
-GROUP_LABEL_SHARE = 0.35  # where the labels of rows in groups are adapted: gradients of many features
-GROUP_LABEL_ROUNDS = 30
+GROUP_CELLS = 10  # of a class in clustmix of columns in groups
+GROUP_SIGMA_MAX = 1.0
+WIDE = 128  # coordinates of a projection: more need most of the budget to find their main directions
 MOST_SIGMA = 10.0
 ADAPTS = ("auto", "labels", "points", "both")
 MOST_LABEL_WEIGHTS = 2000  # of a label model: its Hessian has the square of that
@@ -144,7 +145,8 @@ def make_plan(
     reach = (1.0 if adjacency is Adjacency.ADD_REMOVE else 2.0) * unit_rows**2
     adapted = what_adapts(adapt, layout, encoding, mechanism)
     number = _number(components, encoding, mechanism)
-    kept = 1.0 - sum(_set_aside(adapted, encoding))
+    aside = Adapting.of(adapted, encoding, layout)
+    kept = 1.0 - aside.features - aside.labels
     division = _DIVIDE[encoding](layout, guess, mu * math.sqrt(kept), reach)
     if encoding == "scores" and mechanism == "mixture" and number is None:
         rest = (1.0 - division.shares[0]) * (1.0 - LLOYD_SHARE) * kept * mu**2 / reach
@@ -154,7 +156,7 @@ def make_plan(
         division = _into_points(division, encoding)
     elif number != 1 and encoding != "projected":
         division = _into_cells(division) if encoding == "scores" else _into_clusters(division)
-    division = _with_adapted(division, adapted, encoding)
+    division = _with_adapted(division, aside)
     return Plan(
         epsilon=epsilon,
         delta=delta,
@@ -172,7 +174,8 @@ def make_plan(
         expected_kl=division.expected_kl,
         components=number,
         reach=reach,
-        sigma_max=_sigma_max(sigma_max, mechanism),
+        sigma_max=_sigma_max(sigma_max, mechanism, encoding),
+        most_cells=GROUP_CELLS if encoding == "projected" else MOST_CELLS,
         alpha=_alpha(alpha, adapted, encoding),
     )
 
@@ -187,9 +190,9 @@ def _alpha(alpha: float | None, adapted: tuple[str, ...], encoding: str) -> floa
     return float(alpha)
 
 
-def _sigma_max(sigma_max: float | None, mechanism: str) -> float:
+def _sigma_max(sigma_max: float | None, mechanism: str, encoding: str) -> float:
     if sigma_max is None:
-        return SIGMA_MAX
+        return GROUP_SIGMA_MAX if encoding == "projected" else SIGMA_MAX
     if mechanism != "clustmix":
         raise ArgumentError("sigma_max is for mechanism 'clustmix'")
     if isinstance(sigma_max, bool) or not isinstance(sigma_max, (int, float)) or not 0.0 < sigma_max <= MOST_SIGMA:
@@ -236,10 +239,25 @@ def what_adapts(adapt: bool | str | None, layout: Layout, encoding: str, mechani
     return asked if all(can.values()) else ()
 
 
-def _set_aside(adapted: tuple[str, ...], encoding: str) -> tuple[float, float]:
-    """The parts of the budget for features and labels."""
-    labels = GROUP_LABEL_SHARE if encoding == "projected" else LABEL_SHARE
-    return FEATURE_SHARE * ("points" in adapted), labels * ("labels" in adapted)
+@dataclass(frozen=True)
+class Adapting:
+    """The parts of the budget that are set aside to adapt: for features, and for labels, in how many rounds."""
+
+    features: float
+    labels: float
+    rounds: int
+
+    @classmethod
+    def of(cls, adapted: tuple[str, ...], encoding: str, layout: Layout) -> Adapting:
+        share, rounds = LABEL_SHARE, LABEL_ROUNDS
+        if encoding == "projected":  # gradients of many features, which need many rounds
+            share, rounds = (0.25, 20) if _is_wide(layout) else (0.47, 24)
+        labels = "labels" in adapted
+        return cls(FEATURE_SHARE * ("points" in adapted), share * labels, rounds * labels)
+
+
+def _is_wide(layout: Layout) -> bool:
+    return sum(group.directions for group in layout.groups) > WIDE
 
 
 @dataclass(frozen=True)
@@ -297,10 +315,9 @@ def _into_cells(one: _Division) -> _Division:
     )
 
 
-def _with_adapted(one: _Division, adapted: tuple[str, ...], encoding: str) -> _Division:
+def _with_adapted(one: _Division, aside: Adapting) -> _Division:
     """The rounds of a model, and those that adapt its points and labels."""
-    features, labels = _set_aside(adapted, encoding)
-    count = (GROUP_LABEL_ROUNDS if encoding == "projected" else LABEL_ROUNDS) * (labels > 0.0)
+    features, labels, count = aside.features, aside.labels, aside.rounds
     steps = range(1, count + 1)
     moved = features > 0.0
     return replace(
@@ -325,7 +342,8 @@ def _into_points(one: _Division, encoding: str) -> _Division:
     after = before + 1 if encoding == "projected" else len(one.names)
     rounds = range(1, CELL_ROUNDS + 1)
     rest = sum(one.shares[before:after])
-    parts = (*(0.15 for _ in rounds), 0.35, 0.35)
+    cells, points, shapes = (0.12, 0.34, 0.42) if encoding == "projected" else (0.15, 0.35, 0.35)
+    parts = (*(cells for _ in rounds), points, shapes)
     return replace(
         one,
         names=(*one.names[:before], *(f"cells {i}" for i in rounds), "points", "shapes", *one.names[after:]),
@@ -351,7 +369,7 @@ def _divide_groups(layout: Layout, rows: int, mu: float, reach: float) -> _Divis
             "the shape of each class in these directions",
             "every column's mean and variance, for the way back",
         ),
-        shares=(0.05, 0.15, 0.65, 0.15),
+        shares=(0.07, 0.66, 0.14, 0.13) if _is_wide(layout) else (0.075, 0.19, 0.66, 0.075),
         column_shares=np.full(len(layout.names), 1.0 / len(layout.names)),
         moment_shares=(0.1, 0.1, 0.8),
         expected_kl={},

@@ -34,6 +34,7 @@ SETTINGS = {  # epsilon and trials, where they are not the usual ones
     "cell-query": (MU_ONE, 20_000),
     "gradient-query": (MU_ONE, 20_000),
     "wave-query": (MU_ONE, 20_000),
+    "published-clustmix": (1.0, 2_000),
     "membership": (1.0, 400),
 }
 USUAL = (1.0, 20_000)

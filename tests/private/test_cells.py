@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.private.hunting import look_for
 
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import (
@@ -306,19 +307,10 @@ def change(case: Case) -> float:
 def hunt(cases: st.SearchStrategy[Case], adjacency: Adjacency, examples: int) -> None:
     """Let Hypothesis look for neighbours that break the bound."""
 
-    @settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        report_multiple_bugs=False,
-    )
-    @given(cases)
     def holds(case: Case) -> None:
         assert change(case) <= case.query.sensitivity(adjacency)
 
-    holds()
+    look_for(cases, holds, examples)
 
 
 SHARES = [(0.4, 0.3, 0.3), (0.05, 0.9, 0.05), (0.1, 0.5, 0.4), (1e-9, 1 - 2e-9, 1e-9), (1 - 2e-9, 1e-9, 1e-9)]

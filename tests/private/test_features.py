@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.private.hunting import look_for
 
 from sfumato.private import features
 from sfumato.private.accounting import Adjacency
@@ -273,19 +274,10 @@ def cases(
 def hunt(found: st.SearchStrategy[Case], adjacency: Adjacency, examples: int) -> None:
     """Let Hypothesis look for neighbours that break the bound."""
 
-    @settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        report_multiple_bugs=False,
-    )
-    @given(found)
     def holds(case: Case) -> None:
         assert change(case) <= case.query.sensitivity(adjacency)
 
-    holds()
+    look_for(found, holds, examples)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

@@ -10,9 +10,9 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.private.hunting import look_for
 
 from sfumato.private.accounting import Adjacency
 from sfumato.private.gradients import (
@@ -60,19 +60,10 @@ def change(case: Case) -> float:
 def hunt(cases: st.SearchStrategy[Case], adjacency: Adjacency, examples: int = 200) -> None:
     """Let Hypothesis look for neighbours that break the bound."""
 
-    @settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        report_multiple_bugs=False,
-    )
-    @given(cases)
     def holds(case: Case) -> None:
         assert change(case) <= case.query.sensitivity(adjacency)
 
-    holds()
+    look_for(cases, holds, examples)
 
 
 def wild_tables(rng: np.random.Generator, margins: int, dim: int, bins: int) -> ScoreImage:

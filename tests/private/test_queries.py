@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.private.hunting import look_for
 
 from sfumato.private import source
 from sfumato.private.accounting import Adjacency
@@ -76,19 +77,10 @@ def check_tight(case: Case, adjacency: Adjacency) -> None:
 def hunt(cases: st.SearchStrategy[Case], adjacency: Adjacency, examples: int = 150) -> None:
     """Let Hypothesis look for neighbours that break the bound."""
 
-    @settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        report_multiple_bugs=False,
-    )
-    @given(cases)
     def holds(case: Case) -> None:
         check_bound(case, adjacency)
 
-    holds()
+    look_for(cases, holds, examples)
 
 
 # Neighbours

@@ -18,6 +18,7 @@ from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.adapt import DRAWN, Withheld, fit_labels
 from sfumato.mechanisms.cells import Found, find_cells
+from sfumato.mechanisms.components import divide
 from sfumato.mechanisms.groups import look_within
 from sfumato.mechanisms.mixture import ask_histograms
 from sfumato.mechanisms.plan import Plan
@@ -50,7 +51,7 @@ def fit_clustmix(
 def assemble(marginals: Marginals, found: Found, shapes: FloatArray) -> GaussianMixture:
     """Cells weighted within their class by their counts, and classes by the histograms'."""
     classes = np.array(found.cells.classes)
-    weights = marginals.weights[classes] * found.counts / np.bincount(classes, found.counts)[classes]
+    weights = divide(marginals.weights, classes, found.counts)
     return GaussianMixture(weights, found.means, shapes, classes, found.scales)
 
 

@@ -126,5 +126,9 @@ def assemble(
     marginals: Marginals, classes: IntArray, counts: FloatArray, means: FloatArray, covariances: FloatArray
 ) -> GaussianMixture:
     """Components weighted within their class by their counts, and classes by the histograms'."""
-    weights = marginals.weights[classes] * counts / np.bincount(classes, counts)[classes]
-    return GaussianMixture(weights, means, covariances, classes)
+    return GaussianMixture(divide(marginals.weights, classes, counts), means, covariances, classes)
+
+
+def divide(class_weights: FloatArray, classes: IntArray, counts: FloatArray) -> FloatArray:
+    """The weight of each component: its class's, divided between the components of that class by their counts."""
+    return np.asarray(class_weights[classes] * counts / np.bincount(classes, counts)[classes])

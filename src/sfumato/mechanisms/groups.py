@@ -17,6 +17,7 @@ from scipy.special import expit, logit
 from sfumato.bins import FloatArray, Layout
 from sfumato.encoding.projected import SMALLEST_MEAN, Projected, column_variances
 from sfumato.mechanisms.cells import Found, calm_means, find_cells
+from sfumato.mechanisms.components import divide
 from sfumato.mechanisms.moments import pull, unclipped
 from sfumato.mechanisms.plan import Plan, moment_costs, radius
 from sfumato.models.gaussian_mixture import GaussianMixture
@@ -215,7 +216,7 @@ def assemble(shape: Shape, directions: Directions, found: Found, shapes: FloatAr
     classes = np.array(found.cells.classes)
     means = shape.means[classes] + found.means @ directions.back.T
     covariances = np.stack([directions.back @ s @ directions.back.T + directions.rest for s in shapes])
-    weights = shape.weights[classes] * found.counts / np.bincount(classes, found.counts)[classes]
+    weights = divide(shape.weights, classes, found.counts)
     return GaussianMixture(weights, means, (covariances + covariances.swapaxes(1, 2)) / 2.0, classes, found.scales)
 
 

@@ -12,7 +12,7 @@ from dp_accounting import dp_event, rdp
 from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.private.accounting import add_up, calibrate
-from sfumato.published import baselines
+from sfumato.published import baselines, generator
 from sfumato.published.baselines import COUNT_SHARE, Features, Training
 
 SIGMAS = 5.5
@@ -217,6 +217,6 @@ def test_bad_arguments(monkeypatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(baselines, "import_module", missing)
+    monkeypatch.setattr(generator, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"sfumato\[train\]"):
         baselines.dp_merf(numbers, codes, y, 2, levels=LEVELS, **options)

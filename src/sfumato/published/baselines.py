@@ -11,17 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from sfumato.bins import FloatArray, IntArray
-from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.private.accounting import calibrate
-
-Bounds = tuple[FloatArray | float, FloatArray | float]
+from sfumato.published.generator import Bounds, Encoding, check_levels, limits, trainers
 
 ORDERS = np.unique(np.geomspace(2, 512, 50).astype(int))
 """Orders of Renyi divergence that are tried: whole numbers, as the bound for random mixing is stated for those."""
@@ -61,7 +58,7 @@ def mix(
     Formal guarantee: (epsilon, delta)-DP where one row is replaced and the number of rows is public, by `mixing_sigma`.
     Which rows went into a point must stay secret. The noise is ours, of one size for features and labels.
     """
-    low, high = _limits(bounds, x.shape[1])
+    low, high = limits(bounds, x.shape[1])
     rows = np.hstack([(np.clip(x, low, high) - low) / (high - low), np.eye(classes)[y]])
     points = len(x) if points is None else points
     mixture = rows_per_point or best_mixture(epsilon, delta, len(x), points, x.shape[1])
@@ -127,29 +124,19 @@ def _subsampled_renyi(share: float, multiplier: float) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Features:
+class Features(Encoding):
     """phi(x), public: cos and sin of random frequencies of the numbers, and the categories one-hot.
 
-    Numbers are clamped to their bounds and scaled to [0, 1]. Each of the two parts has norm 1 (the one-hot part less
-    where a code is none of its levels), and where both are there both are divided by sqrt(2): |phi(x)| <= 1.
+    Each of the two parts has norm 1 (the one-hot part less where a code is none of its levels), and where both are
+    there both are divided by sqrt(2): |phi(x)| <= 1.
     """
 
-    low: FloatArray
-    high: FloatArray
-    levels: tuple[int, ...]
     frequencies: FloatArray
     """(columns, frequencies), of the scaled numbers."""
 
     @property
     def size(self) -> int:
         return 2 * self.frequencies.shape[1] * bool(len(self.low)) + sum(self.levels)
-
-    def encode(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
-        """Rows as the generator makes them: scaled numbers, and a one-hot block for each category."""
-        span = self.high - self.low
-        blocks = [(np.clip(numbers, self.low, self.high) - self.low) / span]
-        blocks += [(codes[:, [j]] == np.arange(n)).astype(np.float64) for j, n in enumerate(self.levels)]
-        return np.hstack(blocks)
 
     def __call__(self, encoded: Any) -> Any:
         """phi of encoded rows, of NumPy or of JAX."""
@@ -195,7 +182,7 @@ def random_features(
     Without a length it is sqrt(columns / 6), the root mean square distance of two uniform rows. The authors take the
     median distance of the private rows, which they do not pay for.
     """
-    low, high = _limits(bounds, columns)
+    low, high = limits(bounds, columns)
     scale = math.sqrt(max(columns, 1) / 6.0) if length is None else length
     return Features(low, high, tuple(levels), rng.standard_normal((columns, frequencies)) / scale)
 
@@ -248,31 +235,26 @@ def dp_merf(
     mean of phi over its rows is that of the private rows. Categories are probabilities in training and drawn in the
     end, which leaves the mean of phi as it is.
     """
-    if codes.shape[1] != len(levels):
-        raise ArgumentError("levels must hold the number of categories of each column of codes")
+    check_levels(codes, tuple(levels))
     features = random_features(bounds, numbers.shape[1], levels, frequencies, length, rng)
     embedding = embed(features, numbers, codes, y, classes, epsilon=epsilon, delta=delta, rng=rng)
     counts = np.maximum(embedding.counts, 1.0)
     labels = rng.choice(classes, size=rows, p=counts / counts.sum())
     found = generate(features, embedding.sums / counts[:, None], labels, training or Training(), rng)
-    return (*_decoded(features, found, rng), labels)
+    return (*features.decode(found, rng), labels)
 
 
 def generate(
     features: Features, means: FloatArray, labels: IntArray, training: Training, rng: np.random.Generator
 ) -> FloatArray:
     """Encoded rows with these labels, from a generator trained to have those means of phi in each class."""
-    jax, optax = _trainers()
-    classes, inputs = len(means), training.noise + len(means)
-    shape = (inputs, training.width, training.width, len(features.low) + sum(features.levels))
-    weights = [
-        (rng.standard_normal((a, b), dtype=np.float32) * np.float32(math.sqrt(2 / a)), np.zeros(b, dtype=np.float32))
-        for a, b in pairwise(shape)
-    ]
+    jax, optax = trainers("DP-MERF")
+    classes = len(means)
+    weights = features.weights(training.noise + classes, training.width, rng)
     optimiser = optax.adam(training.rate)
 
     def loss(weights: Any, z: Any) -> Any:
-        made = _generated(features, weights, z)
+        made = features.generate(weights, z)
         phi = features(made).reshape(classes, training.batch, -1).mean(axis=1)
         return ((phi - means) ** 2).sum()
 
@@ -285,45 +267,9 @@ def generate(
     every = np.repeat(np.arange(classes), training.batch)
     for _ in range(training.steps):
         weights, state = step(weights, state, _noise(every, classes, training.noise, rng))
-    return np.asarray(_generated(features, weights, _noise(labels, classes, training.noise, rng)), dtype=np.float64)
-
-
-def _generated(features: Features, weights: Any, z: Any) -> Any:
-    """The network's output as encoded rows: numbers in [0, 1], and probabilities in each category's block."""
-    jax = import_module("jax")
-    for matrix, offset in weights[:-1]:
-        z = jax.nn.relu(z @ matrix + offset)
-    out = z @ weights[-1][0] + weights[-1][1]
-    cuts = np.cumsum([len(features.low), *features.levels])
-    blocks = [jax.nn.sigmoid(out[:, : cuts[0]])]
-    blocks += [jax.nn.softmax(out[:, a:b], axis=1) for a, b in pairwise(cuts)]
-    return jax.numpy.concatenate(blocks, axis=1)
+    return np.asarray(features.generate(weights, _noise(labels, classes, training.noise, rng)), dtype=np.float64)
 
 
 def _noise(labels: IntArray, classes: int, noise: int, rng: np.random.Generator) -> Any:
     drawn = rng.standard_normal((len(labels), noise), dtype=np.float32)
     return np.hstack([drawn, np.eye(classes, dtype=np.float32)[labels]])
-
-
-def _decoded(features: Features, encoded: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """Numbers in data units, and category codes drawn from their probabilities."""
-    d = len(features.low)
-    codes = np.zeros((len(encoded), len(features.levels)), dtype=np.int64)
-    for j, start in enumerate(d + np.cumsum([0, *features.levels])[:-1]):
-        reach = np.cumsum(encoded[:, start : start + features.levels[j]], axis=1)
-        codes[:, j] = (rng.random((len(encoded), 1)) * reach[:, -1:] >= reach).sum(axis=1)
-    return features.low + (features.high - features.low) * encoded[:, :d], codes
-
-
-def _trainers() -> tuple[Any, Any]:
-    try:
-        return import_module("jax"), import_module("optax")
-    except ImportError:
-        raise MissingExtraError("DP-MERF needs an extra: pip install sfumato[train]") from None
-
-
-def _limits(bounds: Bounds, columns: int) -> tuple[FloatArray, FloatArray]:
-    low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), columns) for b in bounds)
-    if not (low < high).all():
-        raise ArgumentError("bounds must be (low, high) with low below high")
-    return low, high

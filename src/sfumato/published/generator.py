@@ -1,0 +1,84 @@
+"""What the generators of the compared methods have in common: how a mixed row is written as numbers, and a network that
+makes such rows. Rows are raw arrays; bounds, classes and categories are public."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sfumato.bins import FloatArray, IntArray
+from sfumato.errors import ArgumentError, MissingExtraError
+
+Bounds = tuple[FloatArray | float, FloatArray | float]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Numbers clamped to their bounds and scaled to [0, 1], then a one-hot block for each category."""
+
+    low: FloatArray
+    high: FloatArray
+    levels: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        return len(self.low) + sum(self.levels)
+
+    def encode(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
+        """Rows as the generator makes them. A code that is none of its levels is a block of zeros."""
+        span = self.high - self.low
+        blocks = [(np.clip(numbers, self.low, self.high) - self.low) / span]
+        blocks += [(codes[:, [j]] == np.arange(n)).astype(np.float64) for j, n in enumerate(self.levels)]
+        return np.hstack(blocks)
+
+    def decode(self, encoded: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+        """Numbers in data units, and category codes drawn from their probabilities."""
+        d = len(self.low)
+        codes = np.zeros((len(encoded), len(self.levels)), dtype=np.int64)
+        for j, start in enumerate(d + np.cumsum([0, *self.levels])[:-1]):
+            reach = np.cumsum(encoded[:, start : start + self.levels[j]], axis=1)
+            codes[:, j] = (rng.random((len(encoded), 1)) * reach[:, -1:] >= reach).sum(axis=1)
+        return self.low + (self.high - self.low) * encoded[:, :d], codes
+
+    def generate(self, weights: Any, z: Any) -> Any:
+        """A network's output as encoded rows: numbers in [0, 1], and probabilities in each category's block."""
+        jax = import_module("jax")
+        for matrix, offset in weights[:-1]:
+            z = jax.nn.relu(z @ matrix + offset)
+        out = z @ weights[-1][0] + weights[-1][1]
+        cuts = np.cumsum([len(self.low), *self.levels])
+        blocks = [jax.nn.sigmoid(out[:, : cuts[0]])]
+        blocks += [jax.nn.softmax(out[:, a:b], axis=1) for a, b in pairwise(cuts)]
+        return jax.numpy.concatenate(blocks, axis=1)
+
+    def weights(self, inputs: int, width: int, rng: np.random.Generator) -> list[tuple[Any, Any]]:
+        """The network before training: two hidden layers of rectifiers."""
+        return [
+            (rng.standard_normal((a, b), dtype=np.float32) * np.float32(math.sqrt(2 / a)), np.zeros(b, np.float32))
+            for a, b in pairwise((inputs, width, width, self.width))
+        ]
+
+
+def limits(bounds: Bounds, columns: int) -> tuple[FloatArray, FloatArray]:
+    low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), columns) for b in bounds)
+    if not (low < high).all():
+        raise ArgumentError("bounds must be (low, high) with low below high")
+    return low, high
+
+
+def check_levels(codes: IntArray, levels: tuple[int, ...]) -> None:
+    if codes.shape[1] != len(levels):
+        raise ArgumentError("levels must hold the number of categories of each column of codes")
+
+
+def trainers(method: str, *more: str) -> tuple[Any, ...]:
+    """JAX, optax and whatever else is trained with."""
+    try:
+        return tuple(import_module(name) for name in ("jax", "optax", *more))
+    except ImportError:
+        raise MissingExtraError(f"{method} needs an extra: pip install sfumato[train]") from None

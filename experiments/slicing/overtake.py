@@ -93,7 +93,7 @@ def overtaken(first: dict[float, float], second: dict[float, float]) -> float | 
     """The epsilon from which on the second is above the first for good, between two values by a straight line over log
     epsilon; the smallest epsilon where it always is, None where it is not in the end.
 
-    >>> overtaken({1: 0.9, 100: 0.9}, {1: 0.8, 100: 1.0})
+    >>> round(overtaken({1: 0.9, 100: 0.9}, {1: 0.8, 100: 1.0}), 9)
     10.0
     """
     ahead = {epsilon: second[epsilon] - first[epsilon] for epsilon in sorted(first) if epsilon in second}

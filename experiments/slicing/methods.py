@@ -40,14 +40,8 @@ def rows_form(slice_dim: int) -> Maker:
     return sliced(form="rows", slice_dim=slice_dim, adjacency="replace-one")
 
 
-def merf(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
-    """DP-MERF, told of log scales and missing values by columns of their own."""
-    plain = Plain(data)
-    return plain.back(three_a.merf(plain.set, epsilon, delta, seed, rows))
-
-
-def from_points(module: str, name: str, **options: Any) -> Maker:
-    """A method of `sfumato.published` that takes points of the unit cube and gives such points with their classes."""
+def from_arrays(module: str, name: str, **options: Any) -> Maker:
+    """A method of `sfumato.published` that takes and gives numbers, category codes and classes, as DP-MERF does."""
 
     def make(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
         method = getattr(import_module(f"sfumato.published.{module}"), name, None)
@@ -56,9 +50,10 @@ def from_points(module: str, name: str, **options: Any) -> Maker:
         plain = Plain(data)
         cube = Cube.of(plain.set)
         x, y = cube.points(plain.set.train)
-        given = {"epsilon": epsilon, "delta": delta, "rng": np.random.default_rng(seed), "rows": rows, **options}
-        points, labels = method(x, y, len(data.classes), bounds=(0.0, 1.0), **given)
-        return plain.back(cube.frame(points, labels))
+        public = {"bounds": (0.0, 1.0), "levels": cube.levels, "rows": rows}
+        given = {"epsilon": epsilon, "delta": delta, "rng": np.random.default_rng(seed), **options}
+        numbers, codes, labels = method(*cube.taken_apart(x), y, len(data.classes), **public, **given)
+        return plain.back(cube.frame(cube.put_together(numbers, codes), labels))
 
     return make
 
@@ -78,7 +73,7 @@ METHODS: dict[str, Method] = {
     "rows1": Method("slicing, rows, k = 1", "DP, replace-one", rows_form(1)),
     "rows2": Method("slicing, rows, k = 2", "DP, replace-one", rows_form(2)),
     "rows3": Method("slicing, rows, k = 3", "DP, replace-one", rows_form(3)),
-    "printed": Method("slicing as printed, k = 1", CLAIMED, from_points("slicing", "synthesize", slice_dim=1)),
-    "wasserstein": Method("sliced Wasserstein", CLAIMED, from_points("baselines", "sliced_wasserstein")),
-    "merf": Method("DP-MERF", "DP", merf),
+    "printed": Method("slicing as printed, k = 1", CLAIMED, from_arrays("slicing", "synthesize", slice_dim=1)),
+    "wasserstein": Method("sliced Wasserstein", CLAIMED, from_arrays("baselines", "sliced_wasserstein")),
+    "merf": Method("DP-MERF", "DP", from_arrays("baselines", "dp_merf")),
 }

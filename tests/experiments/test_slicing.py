@@ -221,7 +221,7 @@ def test_a_method_that_is_not_there_says_so(few: dict[str, DataSet], monkeypatch
         with pytest.raises(NotThere, match="slicing"):
             methods.METHODS[name](few["adult"], 1.0, 1e-3, 0)
     with pytest.raises(NotThere, match="no_such_name"):
-        methods.from_points("baselines", "no_such_name")(few["adult"], 1.0, 1e-3, 0, 10)
+        methods.from_arrays("baselines", "no_such_name")(few["adult"], 1.0, 1e-3, 0, 10)
 
 
 @pytest.mark.parametrize("name", SLICED)
@@ -248,16 +248,18 @@ def test_slicing_is_asked_for_by_its_options(
     assert (asked["epsilon"], asked["insecure_seed"], asked["rows"]) == (2.0, 5, few["adult"].rows)
 
 
-def test_points_become_rows(few: dict[str, DataSet], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_become_rows(few: dict[str, DataSet], monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, object] = {}
 
-    def echo(x: np.ndarray, y: np.ndarray, classes: int, **options: object) -> tuple[np.ndarray, np.ndarray]:
+    def echo(
+        numbers: np.ndarray, codes: np.ndarray, y: np.ndarray, classes: int, **options: object
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         given.update(options)
-        return x, y
+        return numbers, codes, y
 
     monkeypatch.setattr(baselines, "echo", echo, raising=False)
-    made = methods.from_points("baselines", "echo", slice_dim=1)(few["acs"], 1.0, 1e-3, 0, 10)
-    assert set(given) == {"bounds", "epsilon", "delta", "rng", "rows", "slice_dim"}
+    made = methods.from_arrays("baselines", "echo", slice_dim=1)(few["acs"], 1.0, 1e-3, 0, 10)
+    assert set(given) == {"bounds", "levels", "epsilon", "delta", "rng", "rows", "slice_dim"}
     pd.testing.assert_frame_equal(made[few["acs"].train.columns], few["acs"].train, check_dtype=False)
 
 

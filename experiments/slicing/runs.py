@@ -89,7 +89,7 @@ def summary(found: Sequence[Run], methods: Sequence[str]) -> str:
         there = [(method, mine) for method in methods if (mine := select(found, method=method, epsilon=epsilon))]
         for method, mine in there:
             cells = [spread([run["scores"][score] for run in mine]) for score in scores]
-            seconds = f"{statistics.mean(run['seconds'] for run in mine):.0f}"
+            seconds = f"{statistics.mean(run['seconds'] for run in mine):.1f}"
             named = [METHODS[method].title, METHODS[method].guarantee, "" if epsilon is None else f"{epsilon:g}"]
             lines.append([*named, *cells, str(len(mine)), seconds])
     return table(lines)

@@ -11,7 +11,7 @@ from sfumato.bins import Layout
 from sfumato.encoding.affine import check_affine
 from sfumato.errors import ArgumentError
 from sfumato.files import check_writable
-from sfumato.generator_release import GeneratorRelease
+from sfumato.generator_release import GeneratorRelease, image_of
 from sfumato.mechanisms.adapt import fit_adapted
 from sfumato.mechanisms.clustmix import fit_clustmix
 from sfumato.mechanisms.groups import fit_groups
@@ -20,7 +20,7 @@ from sfumato.mechanisms.plan import Plan, make_plan
 from sfumato.mechanisms.points import OnStep
 from sfumato.mechanisms.slices import SliceOptions
 from sfumato.mechanisms.slicing import fit_slicing
-from sfumato.mechanisms.train import bring, check_extra
+from sfumato.mechanisms.train import bring, check_extra, check_image, check_module, dim_of
 from sfumato.mixture_release import MixtureRelease
 from sfumato.models.generator import OwnGenerator
 from sfumato.private.account import Ask
@@ -76,7 +76,7 @@ def plan(
     encoding = _encoding(encoding, mechanism, layout)
     if encoding == "affine":
         check_affine(layout.bins, layout.names)
-    if form == "rows" and neighbours is not Adjacency.REPLACE_ONE:
+    if mechanism == "slicing" and form == "rows" and neighbours is not Adjacency.REPLACE_ONE:
         raise ArgumentError("form 'rows' tells how many rows there are: it needs adjacency 'replace-one'")
     left = delta if checked.unit is None else unit_delta(delta)
     mu = calibrate(epsilon, left)
@@ -188,6 +188,10 @@ def fit(
         insecure_seed=insecure_seed,
         workers=workers,
     )
+    if isinstance(training, Training):
+        check_image(training, image_of(job.layout))
+    if module is not None:
+        check_module(module, job.layout.classes, dim_of(job.layout), len(job.layout.names))
     with reserve(job.asked) as entry:
         release = job.release(job.curator(on_spend, entry.draw), entry.id, on_step)
         if checkpoint is not None:
@@ -336,6 +340,10 @@ def _check_training(mechanism: str, training: Training | bool, module: Any, chec
         if not isinstance(training, bool) or module is not None or checkpoint is not None:
             raise ArgumentError("training, module and checkpoint are for mechanism 'slicing'")
         return
+    if not isinstance(training, (bool, Training)):
+        raise ArgumentError(f"training must be settings (sf.Training), True or False, not {training!r}")
+    if module is not None and training is False:
+        raise ArgumentError("a module is there to be trained: give it to release.train(module=...) later")
     problem = training.problem() if isinstance(training, Training) else None
     if problem is not None:
         raise ArgumentError(problem)

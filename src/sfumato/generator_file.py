@@ -13,7 +13,7 @@ from sfumato.bins import Layout
 from sfumato.encoding.projected import Clipped
 from sfumato.encoding.scores import Scores
 from sfumato.generator_release import GeneratorRelease, image_of
-from sfumato.mechanisms.train import lift_of
+from sfumato.mechanisms.train import dim_of, lift_of
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.release import Guarantee
@@ -26,6 +26,7 @@ MOST_ROWS = 1 << 40
 MOST_COORDINATES = 1 << 20
 MOST_LEAVES = 10_000
 LARGEST_WEIGHT = 1e6
+LARGEST_NUMBER = 1e30  # of the rest: counts and Adam's squares may be large; all fits in single precision
 Small = np.float32  # of weights and noisy rows, of which there are many
 
 Whole = Annotated[int, Field(strict=True, ge=0)]
@@ -156,7 +157,7 @@ def is_small(name: str) -> bool:
 
 def shapes(told: GeneratorDocument, layout: Layout) -> Shapes:
     """What arrays a generator's release of this schema has, but for the encoder's."""
-    k, d = layout.classes, _dim(layout)
+    k, d = layout.classes, dim_of(layout)
     bought = told.bought
     found: Shapes = {"counts": (k,)}
     if isinstance(bought, _Waves):
@@ -189,6 +190,9 @@ def check(told: GeneratorDocument, layout: Layout, insist: Insist) -> None:
     insist(settings.problem() is None, "the settings of its training are not valid")
     insist(training.step <= training.steps, "its training has done more steps than it has")
     insist(not (training.finished and training.resumable), "a training that is over cannot be resumed")
+    begun = training.finished or training.resumable
+    insist(begun == (training.number > 0), "its training has a number exactly if it was begun")
+    insist(begun or (training.step == 0 and training.loss is None), "a training that was not begun has done steps")
     if isinstance(network, _Network):
         conv = network.kind == "conv"
         insist(conv == (network.channels > 0), "the channels of its network do not fit its kind")
@@ -203,7 +207,7 @@ def _seen(bought: _Waves | _Rows, layout: Layout) -> int:
     """Coordinates of a row that were asked, without its class."""
     if not layout.groups:
         return len(layout.names)
-    return bought.coordinates if isinstance(bought, _Waves) else _dim(layout)
+    return bought.coordinates if isinstance(bought, _Waves) else dim_of(layout)
 
 
 def build(
@@ -217,7 +221,8 @@ def build(
 ) -> GeneratorRelease:
     """The release, every number checked."""
     for name, array in found.items():
-        insist((np.abs(array) <= LARGEST_WEIGHT).all(), f"array {name} has a value that is no number, or too large")
+        most = LARGEST_WEIGHT if name.startswith("net.") else LARGEST_NUMBER
+        insist((np.abs(array) <= most).all(), f"array {name} has a value that is no number, or too large")
     insist((found["counts"] > 0).all(), "the counts of its classes are not positive")
     told_of = ("matrix", "centres", "skip", "shift")
     space = Space(*(found[f"space.{name}"] for name in told_of)) if layout.groups else None
@@ -226,7 +231,7 @@ def build(
     weights = {name: found[f"net.{name}"] for name in names}
     generator: Generator | OwnGenerator
     if isinstance(told.network, _Own):
-        generator = OwnGenerator(tuple(weights.values()), layout.classes, _dim(layout))
+        generator = OwnGenerator(tuple(weights.values()), layout.classes, dim_of(layout))
     else:
         generator = Generator(_architecture(told.network, layout), weights, lift_of(encoder))
     memory = None
@@ -256,14 +261,10 @@ def _settings(told: _Training) -> Training:
 def _architecture(told: _Network, layout: Layout) -> Architecture:
     assert told.kind in KINDS
     image = image_of(layout) if told.kind == "conv" else None
-    return Architecture(told.kind, layout.classes, _dim(layout), told.width, told.depth, told.channels, image)
+    return Architecture(told.kind, layout.classes, dim_of(layout), told.width, told.depth, told.channels, image)
 
 
 def _names(generator: Generator | OwnGenerator) -> tuple[str, ...]:
     if isinstance(generator, OwnGenerator):
         return tuple(str(i) for i in range(len(generator.leaves)))
     return tuple(generator.weights)
-
-
-def _dim(layout: Layout) -> int:
-    return sum(group.directions for group in layout.groups) if layout.groups else len(layout.names)

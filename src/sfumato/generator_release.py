@@ -97,7 +97,7 @@ class GeneratorRelease(Release):
             trained = train_on(now.bought, now.encoder, now.generator, now.progress, told)
             done = replace(now, generator=trained[0], progress=trained[1])
         except KeyboardInterrupt:
-            if checkpoint is not None:
+            if checkpoint is not None and now.progress.memory is not None:  # there is something to go on with
                 now.save(checkpoint)
             raise
         if checkpoint is not None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sfumato.bins import FloatArray
+from sfumato.bins import FloatArray, Layout
 from sfumato.encoding.projected import Clipped
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.models.bought import Bought, BoughtWaves
+from sfumato.models.bought import Bought, BoughtRows, BoughtWaves
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.training.network import Architecture, make
 from sfumato.training.settings import Training
@@ -31,14 +30,19 @@ def check_extra() -> None:
         raise MissingExtraError("training a generator needs an extra: pip install sfumato[train]") from None
 
 
+def check_image(settings: Training, image: tuple[int, int] | None) -> None:
+    """Refuse convolutions of what is no image."""
+    if settings.architecture == "conv" and image is None:
+        raise ArgumentError("architecture 'conv' is for images: it needs one group with a shape, and no other columns")
+
+
 def untrained(
     bought: Bought, encoder: Scores | Clipped, settings: Training, image: tuple[int, int] | None
 ) -> Generator:
     """The network before its first step: a Gaussian for each class."""
     classes, dim = len(bought.counts), _dim(bought, encoder)
+    check_image(settings, image)
     conv = settings.architecture == "conv"
-    if conv and image is None:
-        raise ArgumentError("architecture 'conv' is for images: it needs one group with a shape, and no other columns")
     shown = (settings.channels, image) if conv else (0, None)
     architecture = Architecture(settings.architecture, classes, dim, settings.width, settings.depth, *shown)
     start = (None, None) if bought.space is None else (bought.space.skip, bought.space.shift)
@@ -59,6 +63,8 @@ def train_on(
 ) -> Trained:
     """Go on with a training from where it is; `on_block` hears of every block of steps."""
     check_extra()
+    if isinstance(bought, BoughtRows) and len(bought.values) < 2:
+        raise ArgumentError("there are too few noisy rows to train on: two are the least")
     import jax
 
     from sfumato.training.fitting import State, train
@@ -69,16 +75,16 @@ def train_on(
         architecture, lift = generator.architecture, generator.lift
         dim = architecture.dim
 
-        def rows(weights: Any, noise: Any) -> Any:
-            return make(architecture, rebuild(weights), noise, lift, jax.numpy)
+        # A tree, and no closure: what is compiled for one training serves the next.
+        rows = jax.tree_util.Partial(_rows, architecture, names, lift)
     else:
         leaves, dim = generator.leaves, generator.dim
-        rows = partial(_own_rows, generator.module)
+        rows = jax.tree_util.Partial(_own_rows, generator.brought())
 
     def pack(found: Any) -> tuple[Any, ...]:
         return tuple(np.asarray(leaf, dtype=np.float32) for leaf in found)
 
-    def told(state: State, loss: float, finished: bool) -> Trained:
+    def told(state: State, loss: float | None, finished: bool) -> Trained:
         memory = None if finished else (pack(state.first), pack(state.second))
         now = Progress(progress.number, progress.settings, state.step, loss, finished, memory)
         if isinstance(generator, Generator):
@@ -99,20 +105,25 @@ def train_on(
         on_block(*told(state, loss, False))
 
     state = train(target_of(bought, encoder, progress.settings), rows, dim, state, progress.settings, heard)
-    return told(state, float("nan") if last is None else last, True)
+    return told(state, last, True)
 
 
 def own(module: Any, bought: Bought, encoder: Scores | Clipped) -> OwnGenerator:
-    """A user's module as a generator, tried on one row."""
+    """A user's module as a generator."""
+    classes, dim = len(bought.counts), _dim(bought, encoder)
+    wanted = encoder.projection.matrix.shape[1] if isinstance(encoder, Clipped) else dim
+    return OwnGenerator(check_module(module, classes, dim, wanted), classes, dim, module)
+
+
+def check_module(module: Any, classes: int, dim: int, wanted: int) -> tuple[Any, ...]:
+    """The numbers of a user's module, once it was tried on one row."""
     check_extra()
     import equinox as eqx
     import jax
 
-    classes, dim = len(bought.counts), _dim(bought, encoder)
     leaves = jax.tree.leaves(eqx.filter(module, eqx.is_inexact_array))
     if not leaves:
         raise ArgumentError("the module has no numbers to train")
-    wanted = encoder.projection.matrix.shape[1] if isinstance(encoder, Clipped) else dim
     try:
         made = jax.eval_shape(
             module, jax.ShapeDtypeStruct((dim,), np.float32), jax.ShapeDtypeStruct((classes,), np.float32)
@@ -125,7 +136,7 @@ def own(module: Any, bought: Bought, encoder: Scores | Clipped) -> OwnGenerator:
         ) from error
     if shape != (wanted,):
         raise ArgumentError(f"the module must make {wanted} numbers a row, not an array of shape {shape}")
-    return OwnGenerator(tuple(np.asarray(leaf, dtype=np.float32) for leaf in leaves), classes, dim, module)
+    return tuple(np.asarray(leaf, dtype=np.float32) for leaf in leaves)
 
 
 def fill(generator: OwnGenerator, leaves: tuple[Any, ...]) -> OwnGenerator:
@@ -152,6 +163,12 @@ def _with_leaves(module: Any, leaves: Any) -> Any:
     numbers, rest = eqx.partition(module, eqx.is_inexact_array)
     tree = jax.tree.structure(numbers)
     return eqx.combine(jax.tree.unflatten(tree, list(leaves)), rest)
+
+
+def _rows(architecture: Architecture, names: tuple[str, ...], lift: Any, leaves: Any, noise: Any) -> Any:
+    import jax
+
+    return make(architecture, dict(zip(names, leaves, strict=True)), noise, lift, jax.numpy)
 
 
 def _own_rows(module: Any, leaves: Any, noise: Any) -> Any:
@@ -189,6 +206,11 @@ def _view(bought: Bought, encoder: Scores | Clipped) -> Any:
         return Staircase.of(edges, [column.in_order for column in encoder.columns])
     assert bought.space is not None  # columns in groups are asked in a space of their own
     return Bounded.of((bought.space.matrix @ encoder.matrix).T, bought.space.centres)
+
+
+def dim_of(layout: Layout) -> int:
+    """Of the space that rows are made in."""
+    return sum(group.directions for group in layout.groups) if layout.groups else len(layout.names)
 
 
 def _dim(bought: Bought, encoder: Scores | Clipped) -> int:

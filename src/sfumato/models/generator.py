@@ -43,8 +43,9 @@ class Generator:
 
     def _rows(self, k: int, noise: FloatArray) -> FloatArray:
         mine = {n: w if n.startswith("kernel") else w[k : k + 1] for n, w in self.weights.items()}
-        made = make(self.architecture, mine, noise.astype(np.float32), self.lift, _library(self.library))
-        return np.asarray(made[0], dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # of weights as large as a file may hold
+            made = make(self.architecture, mine, noise.astype(np.float32), self.lift, _library(self.library))
+        return _finite(made[0])
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,20 @@ class OwnGenerator:
     dim: int
     module: Any = field(default=None, repr=False)
 
-    def sample(self, labels: IntArray, rng: np.random.Generator) -> FloatArray:
-        """One row for each label."""
+    def brought(self) -> Any:
+        """The module, which a file does not hold."""
         if self.module is None:
             raise ArgumentError("this release was trained with a module of its author's own: load it with module=...")
+        return self.module
+
+    def sample(self, labels: IntArray, rng: np.random.Generator) -> FloatArray:
+        """One row for each label."""
+        module = self.brought()
         import jax
 
         noise = rng.standard_normal((len(labels), self.dim)).astype(np.float32)
         one_hot = np.eye(self.classes, dtype=np.float32)[labels]
-        return np.asarray(jax.vmap(self.module)(noise, one_hot), dtype=np.float64)
+        return _finite(jax.vmap(module)(noise, one_hot))
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,11 @@ class Progress:
     loss: float | None = None
     finished: bool = False
     memory: tuple[tuple[SmallArray, ...], tuple[SmallArray, ...]] | None = field(default=None, repr=False)
+
+
+def _finite(made: Any) -> FloatArray:
+    """Rows as numbers, whatever a network made of them."""
+    return np.nan_to_num(np.asarray(made, dtype=np.float32)).astype(np.float64)
 
 
 def _library(name: str) -> Any:

@@ -260,7 +260,7 @@ def fit(
     check_writable(output)
     source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
     tell = _tell_training if mechanism == "slicing" else _tell_steps
-    with _working("fitting"), _unfinished(output), _interruptible(books, NOTHING_WRITTEN):
+    with _working("fitting"), _interruptible(books, NOTHING_WRITTEN), _unfinished(output):
         release = run(
             source,
             known,
@@ -578,7 +578,12 @@ def _unfinished(place: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         if _stamp(place) == before:
             raise
-        again = shlex.join(["sfumato", "train", str(place), "--resume"])
+        from sfumato.api import load
+
+        progress = getattr(load(place), "progress", None)
+        if progress is None or progress.finished:
+            raise Interrupted(f"{place} was written") from None
+        again = shlex.join(["sfumato", "train", str(place), *(["--resume"] * (progress.number > 0))])
         raise Interrupted(f"{place} holds what was bought and how far the training is; {again} goes on") from None
 
 

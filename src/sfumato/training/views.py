@@ -13,6 +13,7 @@ import numpy as np
 
 GRID = 512  # places at which slopes are tabled, between -REACH and REACH
 REACH = 5.0
+FARTHEST = 16.0  # a score that the curator sees
 BLUR = 0.3  # latent units over which a staircase is smoothed for its slope
 
 
@@ -36,7 +37,8 @@ class Staircase(eqx.Module):
         table = np.zeros((classes, len(values), most))
         slopes = np.zeros((classes, len(values), GRID))
         grid = np.linspace(-REACH, REACH, GRID)
-        for c, (e, v) in enumerate(zip(edges, values, strict=True)):
+        for c, (e, far) in enumerate(zip(edges, values, strict=True)):
+            v = np.clip(far, -FARTHEST, FARTHEST)  # a bin of next to no mass has an infinite score
             thresholds[:, c, : e.shape[1]] = e
             table[:, c, : v.shape[1]] = v
             apart = (grid[None, :, None] - np.where(np.isfinite(e), e, 1e3)[:, None, :]) / BLUR

@@ -28,7 +28,7 @@ def begin() -> Any:
 
 
 def test_a_correlation_is_learned_from_exact_waves() -> None:
-    """Its noise is next to none, so training goes on to the end. Over 5 seeds the covariance is off by 0.02 at most."""
+    """Its noise is next to none, so training goes on to the end. Over 5 seeds the covariance is off by 0.03 at most."""
     target, _ = wave_target(sd=1e-3)
     losses: list[float] = []
     done = fitting.train(
@@ -74,7 +74,8 @@ def test_a_last_block_may_be_short_and_the_rate_falls_to_zero() -> None:
 
 
 def test_rows_pull_a_generator_towards_them() -> None:
-    """Slices by fresh frames. A made row begins at 0, the real ones are around (1, 0, 0)."""
+    """Slices by fresh frames. A made row begins at 0, the real ones are around (1, 0, 0). Over
+    5 seeds it ends 0.09 to 0.15 from there."""
     target = rows_target(k=1)
     begun = fitting.State.begin({"shift": jnp.zeros(3)})
     done = fitting.train(target, shifted, 3, begun, Training(steps=100, rows=64, rate=0.05))

@@ -1,0 +1,154 @@
+"""What is said about slices: refused in one line where it cannot be meant, and chosen where nothing is said."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import sfumato as sf
+from sfumato.errors import ArgumentError
+from sfumato.mechanisms.slices import HEIGHT, MOST_SLICE_DIM
+from sfumato.private.accounting import calibrate, delta_of
+
+NUMBER: dict[str, Any] = {"type": "number", "min": -4, "max": 4, "bins": 16}
+COLUMNS: dict[str, Any] = {f"x{i}": NUMBER for i in range(6)}
+TWO = {"label": "y", "columns": COLUMNS | {"y": {"type": "category", "values": ["no", "yes"]}}}
+ONE = {"columns": COLUMNS}
+DIM = 8  # six columns and two classes
+EPSILON, DELTA = 1.0, 1e-6
+
+
+def plan(schema: dict[str, Any] = TWO, **options: Any) -> sf.Plan:
+    return sf.plan(schema, **({"epsilon": EPSILON, "delta": DELTA, "mechanism": "slicing"} | options))
+
+
+def rows(schema: dict[str, Any] = TWO, **options: Any) -> sf.Plan:
+    return plan(schema, form="rows", adjacency="replace-one", **options)
+
+
+ROWS: dict[str, Any] = {"form": "rows", "adjacency": "replace-one"}
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"form": "sums"}, "form must be 'central' or 'rows', not 'sums'"),
+    ({"form": "rows"}, "form 'rows' tells how many rows there are: it needs adjacency 'replace-one'"),
+    ({"form": "rows", "adjacency": "label"}, "form 'rows' tells how many rows there are"),
+    ({"slices": 3}, "slices is for form 'rows'"),
+    ({"form": "central", "slices": 3}, "slices is for form 'rows'"),
+    ({"frames": "gaussian"}, "frames is for form 'rows'"),
+    ({"calibration": "exact"}, "calibration is for form 'rows'"),
+    (ROWS | {"frames": "square"}, "frames must be 'gaussian' or 'orthonormal', not 'square'"),
+    (ROWS | {"calibration": "loose"}, "calibration must be 'exact' or 'theorem1', not 'loose'"),
+    (ROWS | {"slices": 0}, "slices must be a whole number from 1 to"),
+    (ROWS | {"slices": 2.0}, "slices must be a whole number from 1 to"),
+    (ROWS | {"slices": True}, "slices must be a whole number from 1 to"),
+    (ROWS | {"slices": 1, "frames": "orthonormal", "calibration": "theorem1"}, "theorem1 is proved for a Gaussian U"),
+    ({"slice_dim": 0}, f"slice_dim must be a whole number from 1 to {MOST_SLICE_DIM}, not 0"),
+    ({"slice_dim": MOST_SLICE_DIM + 1}, "slice_dim must be a whole number"),
+    ({"components": 2}, "components are for mechanisms 'mixture' and 'clustmix'"),
+    ({"components": "auto"}, "components are for mechanisms 'mixture' and 'clustmix'"),
+    ({"adapt": True}, "adapt is for mechanisms 'mixture' and 'clustmix'"),
+    ({"sigma_max": 0.1}, "sigma_max is for mechanism 'clustmix'"),
+    ({"encoding": "affine"}, "mechanism 'slicing' needs encoding 'scores'"),
+    *(
+        ({"mechanism": mechanism, name: value}, f"{name} is for mechanism 'slicing'")
+        for mechanism in ("mixture", "clustmix")
+        for name, value in (
+            ("form", "rows"),
+            ("slices", 3),
+            ("slice_dim", 2),
+            ("frames", "gaussian"),
+            ("calibration", "exact"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED, ids=lambda each: str(each)[:60])
+def test_what_cannot_be_meant_is_refused_in_one_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        plan(**options)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_unit_of_several_rows_has_no_theorem() -> None:
+    unit = TWO | {"unit": {"column": "who", "rows": 3}}
+    with pytest.raises(ArgumentError, match="theorem1 is proved for a Gaussian U and one row a unit"):
+        rows(unit, slices=1, calibration="theorem1")
+
+
+def test_sums_are_the_form_where_nothing_is_said() -> None:
+    made = plan()
+    assert made.slicing is not None
+    assert (made.slicing.form, made.slicing.slice_dim, made.slicing.slices) == ("central", 2, ())
+    assert not made.asks_rows
+    assert [each.name for each in made.rounds] == ["histograms", "waves"]
+    assert sum(each.share for each in made.rounds) == pytest.approx(1.0)
+    assert made.mu == calibrate(EPSILON, DELTA)
+    assert str(plan(slice_dim=3).slicing) == "class sums of waves on random slices of 3 dimensions"
+
+
+@pytest.mark.parametrize(
+    ("options", "projections"),
+    [
+        ({}, None),
+        ({"slices": 4}, None),
+        ({"slices": 100}, None),
+        ({"slices": 3}, 6),
+        ({"slices": 7, "slice_dim": 1}, 7),
+        ({"slices": 8, "slice_dim": 1}, None),
+        ({"slices": 1, "slice_dim": 8}, None),
+    ],
+    ids=str,
+)
+def test_noisy_rows_are_chosen_from_as_many_projections_as_coordinates_on(
+    options: dict[str, Any], projections: int | None
+) -> None:
+    made = rows(**options)
+    assert made.slicing is not None
+    if projections is None:
+        assert made.slicing.slices == ()
+        assert "noisy rows, which tell more" in str(made.slicing)
+        assert [each.name for each in made.rounds] == ["histograms", "rows"]
+        assert made.mu == calibrate(EPSILON, DELTA)
+    else:
+        (one,) = made.slicing.slices
+        assert (one.dim, one.projections, one.slice_dim) == (DIM, projections, made.slice_dim)
+        assert f"{projections} noisy projections of every row (gaussian, " in str(made.slicing)
+        assert [each.name for each in made.rounds] == ["histograms"]
+        assert made.mu < calibrate(EPSILON, DELTA)
+    assert sum(each.share for each in made.rounds) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("frames", ["gaussian", "orthonormal"])
+def test_slices_and_queries_together_are_within_epsilon_and_delta(frames: str) -> None:
+    made = rows(slices=2, frames=frames)
+    assert made.slicing is not None
+    (one,) = made.slicing.slices
+    assert one.law == frames
+    assert 0.98 * DELTA < delta_of(EPSILON, made.mu, made.slicing.slices) <= DELTA
+    reach = math.hypot(made.slicing.reach, HEIGHT)
+    assert one.distance == pytest.approx(2 * reach, rel=1e-3), "a row replaced by another of the same ball"
+
+
+def test_the_papers_theorem_asks_for_more_noise() -> None:
+    exact, printed = (rows(slices=2, calibration=each).slicing for each in ("exact", "theorem1"))
+    assert exact is not None
+    assert printed is not None
+    assert printed.slices[0].sigma > 1.1 * exact.slices[0].sigma
+
+
+def test_without_a_label_there_is_no_class_in_a_row() -> None:
+    made = rows(ONE, slices=2)
+    assert made.slicing is not None
+    assert made.slicing.slices[0].dim == 6
+    assert made.slicing.slices[0].distance == pytest.approx(2 * made.slicing.reach, rel=1e-3)
+
+
+def test_a_unit_moves_its_rows_one_by_one() -> None:
+    alone, unit = (rows(TWO | extra, slices=2).slicing for extra in ({}, {"unit": {"column": "who", "rows": 4}}))
+    assert alone is not None
+    assert unit is not None
+    assert unit.slices[0].rows == 4
+    assert unit.slices[0].distance == pytest.approx(2 * alone.slices[0].distance, rel=1e-6)

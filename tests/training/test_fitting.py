@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.training.test_targets import COVARIANCE, RHO, rows_target, wave_target
 
 from sfumato.training.settings import Training
-from tests.training.test_targets import COVARIANCE, RHO, rows_target, wave_target
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def test_it_begins_with_the_shapes_that_it_says(architecture: Architecture) -> N
     assert architecture.shapes()[f"matrix.{architecture.depth}"] == (architecture.classes, 8, architecture.dim)
     kernels = [shape for name, shape in architecture.shapes().items() if name.startswith("kernel")]
     sizes = [1, *[architecture.channels] * (CONVOLUTIONS - 1), 1]
-    expected = [(KERNEL, KERNEL, *pair) for pair in zip(sizes, sizes[1:], strict=False)]
+    expected = [(KERNEL, KERNEL, *pair) for pair in pairwise(sizes)]
     assert kernels == (expected if architecture.kind == "conv" else [])
 
 

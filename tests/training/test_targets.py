@@ -59,7 +59,7 @@ def test_the_true_generator_has_a_chi_square_of_one_and_one_batch_alone_would_no
 def rows_target(directions: Any = None, height: float = 0.0, sd: float = 0.1, kind: str = "kl", k: int = 1) -> Any:
     """Noisy rows around (1, 0, 0)."""
     rng = np.random.default_rng(0)
-    rows = rng.normal(0, 1, (200, 3)) + [1.0, 0.0, 0.0]
+    rows = rng.normal([1.0, 0.0, 0.0], 1.0, (200, 3))
     rows = rows if directions is None else rows @ directions
     values = jnp.asarray(rows + sd * rng.standard_normal(rows.shape), dtype=jnp.float32)
     given = None if directions is None else jnp.asarray(directions, dtype=jnp.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ SCHEMA: dict[str, Any] = {
         "day": {"type": "date", "min": "2020-01-01", "max": "2020-12-31", "bins": 4},
     },
 }
-SETTINGS = sf.Training(steps=100, rows=64, width=8, rate=0.01)
+SETTINGS = sf.Training(steps=100, rows=64, width=8, depth=1, rate=0.01)
 ROWS: dict[str, Any] = {"form": "rows", "adjacency": "replace-one"}
 
 
@@ -95,6 +96,18 @@ def stop(at: int) -> Callable[[int, int, float], None]:
     return heard
 
 
+@pytest.fixture
+def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training that only moves the weights a little: what comes before and after it is the same for every network."""
+    rng = np.random.default_rng(0)
+
+    def train_on(bought: Any, encoder: Any, generator: Generator, progress: Any, on_block: Any) -> Any:
+        drawn = {name: w + rng.normal(0, 0.1, w.shape).astype(np.float32) for name, w in generator.weights.items()}
+        return replace(generator, weights=drawn), replace(progress, finished=True, step=1, loss=1.0)
+
+    monkeypatch.setattr(generator_release, "train_on", train_on)
+
+
 # --- sampling
 
 
@@ -142,12 +155,12 @@ def test_columns_are_distributed_as_the_histograms_told(kind: str, request: pyte
 
 
 def test_columns_go_together_once_trained(bought: GeneratorRelease, trained: GeneratorRelease) -> None:
-    """x and age are correlated by 0.88 in a class. Over seeds 1 to 5 of the noise trained rows have 0.5 to 0.8."""
+    """x and age are correlated by 0.86 in a class. Over seeds 1 to 5 of the noise trained rows have 0.80 to 0.84."""
     before, after = (
         r.sample(4000, seed=0, given={"y": "no"})[["x", "age"]].corr().iloc[0, 1] for r in (bought, trained)
     )
     assert abs(before) < 0.1
-    assert after > 0.35
+    assert after > 0.7
 
 
 def test_a_given_label_is_kept(trained: GeneratorRelease, pictures: GeneratorRelease) -> None:
@@ -193,13 +206,11 @@ def test_it_neither_classifies_nor_has_a_density(trained: GeneratorRelease) -> N
         trained.log_density(people(3))
 
 
-def test_jax_makes_the_same_rows(trained: GeneratorRelease, pictures: GeneratorRelease) -> None:
+def test_jax_makes_the_same_rows(trained: GeneratorRelease) -> None:
     """To single precision: a row may fall on the other side of a threshold now and then."""
     one, two = trained.sample(400, seed=0), trained.using("jax").sample(400, seed=0)
     assert (one["age"] == two["age"]).mean() > 0.99
     np.testing.assert_allclose(one["x"], two["x"], atol=1e-3)
-    one, two = (r.sample(40, seed=0).drop(columns="kind") for r in (pictures, pictures.using("jax")))
-    assert (one == two).to_numpy().mean() > 0.99
     with pytest.raises(ArgumentError, match=r"^networks of sfumato's own are sampled with 'numpy' or 'jax'; other mod"):
         trained.using("torch")
 
@@ -302,24 +313,25 @@ def test_a_warm_start_goes_on_from_the_weights(trained: GeneratorRelease) -> Non
         trained.train(replace(SETTINGS, width=9), warm=True)
 
 
+@pytest.mark.usefixtures("untouched")
 def test_another_architecture(trained: GeneratorRelease, tmp_path: Path) -> None:
-    other = trained.train(replace(SETTINGS, steps=50, width=5, depth=1))
+    other = trained.train(replace(SETTINGS, width=5, depth=3))
     assert weights(other)["matrix.0"].shape == (2, 4, 5)
-    assert "matrix.2" not in weights(other)
+    assert weights(other)["matrix.3"].shape == (2, 5, 4)
     other.save(tmp_path / "r")
     assert sf.load(tmp_path / "r").sample(9, seed=0).equals(other.sample(9, seed=0))
 
 
+@pytest.mark.usefixtures("untouched")
 def test_convolutions_of_images(pictures: GeneratorRelease, bought: GeneratorRelease, tmp_path: Path) -> None:
-    pytest.importorskip("jax")
-    made = pictures.train(sf.Training(steps=50, rows=32, width=8, depth=1, architecture="conv", channels=2))
+    made = pictures.train(sf.Training(steps=50, width=8, depth=1, architecture="conv", channels=2))
     assert weights(made)["kernel.0"].shape == (3, 3, 1, 2)
-    assert np.abs(weights(made)["kernel.2"]).max() > 0
     made.save(tmp_path / "r")
     read = sf.load(tmp_path / "r")
     assert isinstance(read, GeneratorRelease)
     assert same(read, made)
     assert read.sample(9, seed=0).equals(made.sample(9, seed=0))
+    assert not read.sample(9, seed=0).equals(pictures.sample(9, seed=0))
     with pytest.raises(ArgumentError, match=r"^architecture 'conv' is for images: it needs one group with a shape"):
         bought.train(replace(SETTINGS, architecture="conv"))
 
@@ -372,14 +384,14 @@ def test_a_training_that_diverges_says_so(bought: GeneratorRelease) -> None:
 def test_training_on_noisy_rows(tmp_path: Path) -> None:
     """From a table to the file and back; and the divergence is one of those that there are."""
     pytest.importorskip("jax")
-    made = fit(training=replace(SETTINGS, steps=50, rows=32, divergence="js"), slices=1, **ROWS)
+    made = fit(training=replace(SETTINGS, steps=50, rows=32, divergence="js"), slices=1, slice_dim=1, **ROWS)
     assert made.progress.loss is not None
     assert 0 <= made.progress.loss < 1
     made.save(tmp_path / "r")
     read = sf.load(tmp_path / "r")
     assert isinstance(read, GeneratorRelease)
     assert same(read, made)
-    assert str(read.bought) == "800 rows in 2 noisy projections"
+    assert str(read.bought) == "800 rows in 1 noisy projections"
     assert read.sample(9, seed=0).equals(made.sample(9, seed=0))
 
 
@@ -526,18 +538,25 @@ def test_what_cannot_be_resumed(bought: GeneratorRelease, trained: GeneratorRele
 # --- modules of one's own
 
 
-def own_module(dim: int = 4, classes: int = 2, out: int = 4, seed: int = 0) -> Any:
+@cache
+def own_kind() -> Any:
     eqx = pytest.importorskip("equinox")
-    jax = pytest.importorskip("jax")
+    jnp = pytest.importorskip("jax.numpy")
 
     class Own(eqx.Module):  # type: ignore[misc, name-defined]
-        inner: Any
-        scale: Any
+        matrix: Any
+        offset: Any
 
         def __call__(self, noise: Any, one_hot: Any) -> Any:
-            return self.inner(jax.numpy.concatenate([noise, one_hot])) * self.scale
+            return jnp.concatenate([noise, one_hot]) @ self.matrix + self.offset
 
-    return Own(eqx.nn.Linear(dim + classes, out, key=jax.random.key(seed)), jax.numpy.ones(out))
+    return Own
+
+
+def own_module(dim: int = 4, classes: int = 2, out: int = 4, seed: int = 0) -> Any:
+    kind, jnp = own_kind(), pytest.importorskip("jax.numpy")
+    matrix = np.random.default_rng(seed).normal(0, 0.4, (dim + classes, out))
+    return kind(jnp.asarray(matrix, dtype=jnp.float32), jnp.zeros(out))
 
 
 @pytest.fixture(scope="module")
@@ -552,11 +571,11 @@ def test_a_module_of_ones_own_is_trained(bought: GeneratorRelease, owned: Genera
     rows = owned.sample(100, seed=0)
     assert rows.equals(owned.sample(100, seed=0))
     assert owned.sample(0).shape == (0, 5)
-    begun = own_module().inner.weight
-    assert not np.allclose(owned.generator.module.inner.weight, begun)
+    begun = own_module().matrix
+    assert not np.allclose(owned.generator.module.matrix, begun)
     again = owned.train(replace(SETTINGS, steps=50, rate=1e-6), warm=True)
     assert isinstance(again.generator, OwnGenerator)
-    np.testing.assert_allclose(again.generator.module.inner.weight, owned.generator.module.inner.weight, atol=1e-3)
+    np.testing.assert_allclose(again.generator.module.matrix, owned.generator.module.matrix, atol=1e-3)
     with pytest.raises(ArgumentError, match=r"^networks of sfumato's own are sampled with 'numpy' or 'jax'; other mod"):
         owned.using("jax")
 

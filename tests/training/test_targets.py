@@ -79,7 +79,7 @@ def test_made_rows_become_the_vectors_that_the_curator_clips() -> None:
     asked = vectors.find(Batch(codes, labels)).T * 2.0**-LATENT_BITS
     latent = np.array([[[tables[k][c][codes[c, i]] for c in range(2)] for i in range(60)] for k in range(2)])
     target = targets.RowTarget(jnp.zeros((2, 4)), None, jnp.ones(2) / 2, AsItIs(), 1.0, 2.5, 1.5, 1, "kl")
-    made = np.asarray(target._vectors(jnp.asarray(latent), jnp.asarray(labels)))
+    made = np.asarray(jax.jit(lambda *each: target._vectors(*each))(latent, labels))
     np.testing.assert_allclose(made, asked, atol=3 * 2.0**-LATENT_BITS)
     lengths = np.linalg.norm(made, axis=1)
     assert lengths.max() == pytest.approx(2.5, abs=1e-3)
@@ -88,26 +88,22 @@ def test_made_rows_become_the_vectors_that_the_curator_clips() -> None:
 
 def test_fresh_frames_are_orthonormal() -> None:
     target = rows_target(k=2)
-    frames = np.asarray(target._frames(3, jax.random.key(0)))
+    frames = np.asarray(jax.jit(lambda key: target._frames(3, key))(jax.random.key(0)))
     assert frames.shape == (3, targets.MOST_SLICES, 2)
     for s in range(targets.MOST_SLICES):
         np.testing.assert_allclose(frames[:, s].T @ frames[:, s], np.eye(2), atol=1e-5)
     assert not np.allclose(frames[:, 0], frames[:, 1])
-    assert target._frames(1, jax.random.key(0)).shape == (1, targets.MOST_SLICES, 1)
+    shape = jax.eval_shape(lambda key: target._frames(1, key), jax.random.key(0)).shape
+    assert shape == (1, targets.MOST_SLICES, 1)
 
 
-def test_the_divergence_of_rows_falls_towards_the_truth() -> None:
-    """On slices by directions (those by fresh frames are in test_fitting): the slope at no shift leads to the real
-    rows' mean, and at the real mean it is small."""
+def test_the_divergence_of_rows_is_least_at_the_truth() -> None:
+    """On slices by directions; those by fresh frames are in test_fitting. Over 5 seeds the mean over 8 batches is 0.07 to
+    0.28 without a shift, 0.02 to 0.03 at the truth, 0.10 to 0.30 beyond it."""
     directions = np.random.default_rng(1).normal(0, 0.6, (3, 4))
     target = rows_target(directions, k=2)
-
-    @jax.jit
-    def slope(shift: Any, key: Any) -> Any:
-        return jax.grad(lambda s: target.loss(lambda noise: noise + s, 100, 3, key))(shift)
-
+    loss = jax.jit(lambda shift, key: target.loss(lambda noise: noise + shift, 100, 3, key))
     keys = jax.random.split(jax.random.key(0), 8)
-    at_zero = np.mean([np.asarray(slope(jnp.zeros(3), key)) for key in keys], axis=0)
-    at_truth = np.mean([np.asarray(slope(jnp.asarray([1.0, 0.0, 0.0]), key)) for key in keys], axis=0)
-    assert at_zero[0] < -0.05
-    assert np.abs(at_truth[0]) < np.abs(at_zero[0]) / 3
+    away, there, beyond = (np.mean([loss(np.array([x, 0, 0]), key) for key in keys]) for x in (0.0, 1.0, 2.0))
+    assert 0 <= there < 0.7 * away
+    assert there < 0.7 * beyond

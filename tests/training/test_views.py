@@ -22,6 +22,7 @@ from sfumato.projections import Projection
 from sfumato.schema import Schema
 from sfumato.tables import open_table
 
+eqx = pytest.importorskip("equinox")
 jax = pytest.importorskip("jax")
 views = pytest.importorskip("sfumato.training.views")
 
@@ -45,7 +46,7 @@ SCORES = Scores(
 
 def staircase(scores: Scores = SCORES) -> Any:
     bought = BoughtWaves(np.ones(2), np.zeros((1, 4)), np.zeros((2, 2)), np.ones(2))
-    return _view(bought, scores)
+    return eqx.filter_jit(_view(bought, scores))
 
 
 def test_the_staircase_is_that_of_the_scores() -> None:
@@ -63,7 +64,7 @@ def test_the_staircase_is_that_of_the_scores() -> None:
 def slope(made: Any) -> Any:
     """Of every number that the staircase makes, by the number that it was made from."""
     view = staircase()
-    return np.asarray(jax.grad(lambda x: view(x).sum())(made))
+    return np.asarray(jax.jit(jax.grad(lambda x: view(x).sum()))(made))
 
 
 def test_its_slope_is_what_many_rows_have_on_average() -> None:
@@ -116,7 +117,7 @@ def test_bounded_is_what_the_curator_sees_of_the_same_rows() -> None:
     assert image.matrix is not None
     space = Space(image.matrix * 2.0**-MAP_BITS, image.centres * 2.0**-LATENT_BITS, np.zeros(0), np.zeros(0))
     bought = BoughtWaves(np.ones(2), np.zeros((1, 3)), np.zeros((2, 2)), np.ones(2), space)
-    seen = np.asarray(_view(bought, Clipped(projection))(np.stack([made, made])))
+    seen = np.asarray(eqx.filter_jit(_view(bought, Clipped(projection)))(np.stack([made, made])))
 
     places = columns(Clipped(projection).places(made), layout.bins)
     frame = pd.DataFrame(dict(zip(layout.names, places, strict=True)))

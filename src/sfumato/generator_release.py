@@ -96,12 +96,12 @@ class GeneratorRelease(Release):
         try:
             trained = train_on(now.bought, now.encoder, now.generator, now.progress, told)
             done = replace(now, generator=trained[0], progress=trained[1])
+            if checkpoint is not None:
+                done.save(checkpoint)
         except KeyboardInterrupt:
             if checkpoint is not None and now.progress.memory is not None:  # there is something to go on with
                 now.save(checkpoint)
             raise
-        if checkpoint is not None:
-            done.save(checkpoint)
         return done
 
     def using(self, library: str) -> GeneratorRelease:

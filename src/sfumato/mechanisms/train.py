@@ -104,7 +104,9 @@ def train_on(
             raise ArgumentError(f"training diverged at step {state.step}; lower the rate")
         on_block(*told(state, loss, False))
 
-    state = train(target_of(bought, encoder, progress.settings), rows, dim, state, progress.settings, heard)
+    target = target_of(bought, encoder, progress.settings)
+    if last is None or last >= target.enough:  # else it was interrupted where it would have ended
+        state = train(target, rows, dim, state, progress.settings, heard)
     return told(state, last, True)
 
 

@@ -458,6 +458,42 @@ def test_an_interrupt_after_the_last_block_can_be_taken_up_too(
     assert done.progress == trained.progress
 
 
+def test_an_interrupt_where_training_would_have_ended(bought: GeneratorRelease, tmp_path: Path) -> None:
+    """With so much noise the answers are met after the first block, and going on would learn it."""
+    pytest.importorskip("jax")
+    noisy = replace(bought, bought=replace(bought.bought, sd=bought.bought.sd * 100))  # type: ignore[union-attr]
+    whole = noisy.train(SETTINGS)
+    assert whole.is_trained
+    assert whole.progress.step == 50
+    with pytest.raises(KeyboardInterrupt):
+        noisy.train(SETTINGS, checkpoint=tmp_path / "r", on_step=stop(50))
+    half = sf.load(tmp_path / "r")
+    assert isinstance(half, GeneratorRelease)
+    done = half.train(resume=True)
+    assert same(done, whole)
+    assert done.progress == whole.progress
+
+
+def test_an_interrupt_of_the_last_save_leaves_the_last_block(
+    bought: GeneratorRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("jax")
+    save = GeneratorRelease.save
+
+    def saving(self: GeneratorRelease, path: Path) -> None:
+        if self.is_trained:
+            raise KeyboardInterrupt
+        save(self, path)
+
+    monkeypatch.setattr(GeneratorRelease, "save", saving)
+    with pytest.raises(KeyboardInterrupt):
+        bought.train(SETTINGS, checkpoint=tmp_path / "r")
+    half = sf.load(tmp_path / "r")
+    assert isinstance(half, GeneratorRelease)
+    assert half.progress.step == 100
+    assert half.progress.memory is not None
+
+
 def test_adam_may_remember_large_squares(bought: GeneratorRelease, tmp_path: Path) -> None:
     """A large table has little noise, and a chi-square far above one has steep slopes."""
     pytest.importorskip("jax")

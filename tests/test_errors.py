@@ -194,6 +194,23 @@ def folder(path: Path) -> None:
     path.mkdir()
 
 
+def bought(path: Path) -> None:
+    """A release of slicing that was not trained."""
+    made = fit(path.parent / "data.csv", path.parent / "s.yaml", mechanism="slicing", training=False, insecure_seed=1)
+    made.save(path)
+
+
+def refused_training(name: str, more: str, **options: Any) -> Case:
+    """A training on what was bought that cannot be meant."""
+    return Case(
+        name,
+        f"train g.sfumato {more}",
+        ArgumentError,
+        lambda: sf.load("g.sfumato").train(**options),  # type: ignore[attr-defined]
+        {"g.sfumato": bought},
+    )
+
+
 ENTRY = "0123456789abcdef" * 2
 WHEN = "2030-01-01T00:00:00+00:00"
 
@@ -445,6 +462,41 @@ ARGUMENTS = [
         lambda: fit(schema="group.yaml", encoding="affine"),
         {"group.yaml": group("{columns: [age, town], min: 0, max: 1}")},
     ),
+    argument("slices of a mixture", "slices", "3", 3),
+    Case(
+        "an unknown form of slices",
+        fit_line(more="--mechanism slicing --form sums"),
+        ArgumentError,
+        lambda: fit(mechanism="slicing", form="sums"),
+    ),
+    Case(
+        "noisy rows whose number is private",
+        fit_line(more="--mechanism slicing --form rows"),
+        ArgumentError,
+        lambda: fit(mechanism="slicing", form="rows"),
+    ),
+    Case(
+        "slices where sums are asked",
+        fit_line(more="--mechanism slicing --slices 3"),
+        ArgumentError,
+        lambda: fit(mechanism="slicing", slices=3),
+    ),
+    Case(
+        "a theorem that is of other frames",
+        fit_line(
+            more="--mechanism slicing --form rows --adjacency replace-one --frames orthonormal --calibration theorem1"
+        ),
+        ArgumentError,
+        lambda: fit(
+            mechanism="slicing", form="rows", adjacency="replace-one", frames="orthonormal", calibration="theorem1"
+        ),
+    ),
+    Case(
+        "components of a generator",
+        fit_line(more="--mechanism slicing --components 3"),
+        ArgumentError,
+        lambda: fit(mechanism="slicing", components=3),
+    ),
     argument("an unknown encoding", "encoding", "magic", "magic"),
     argument("affine with a category column", "encoding", "affine", "affine"),
     Case("several epsilons, one no number", "plan s.yaml --epsilon 1,much --delta 1e-6", ArgumentError),
@@ -459,6 +511,33 @@ RELEASES = [
     faulty_release("another zip", foreign),
     faulty_release("not a zip at all", SCHEMA),
     faulty_release("a release of a newer library", newer),
+]
+TRAINING = [
+    Case(
+        "a training of no steps",
+        fit_line(more="--mechanism slicing --steps 0"),
+        ArgumentError,
+        lambda: fit(mechanism="slicing", training=sf.Training(steps=0)),
+    ),
+    Case(
+        "convolutions of what is no image",
+        fit_line(more="--mechanism slicing --architecture conv"),
+        ArgumentError,
+        lambda: fit(mechanism="slicing", training=sf.Training(architecture="conv")),
+    ),
+    Case(
+        "training without the extra",
+        fit_line(more="--mechanism slicing"),
+        MissingExtraError,
+        lambda: fit(mechanism="slicing"),
+        lacking="jax",
+    ),
+    Case("options of training for a mixture", fit_line(more="--steps 100"), ArgumentError),
+    Case("a mixture to train", "train r.sfumato", ArgumentError),
+    refused_training("a rate above 1", "--rate 2", training=sf.Training(rate=2.0)),
+    refused_training("an unknown divergence", "--divergence tv", training=sf.Training(divergence="tv")),
+    refused_training("nothing to go on with", "--resume", resume=True),
+    refused_training("a warm start of another width", "--warm --width 3", training=sf.Training(width=3), warm=True),
 ]
 OUTPUTS = [
     Case(
@@ -524,6 +603,13 @@ SAMPLES = [
     refused_sample("given a number that is none", "given", "age=old", {"age": "old"}),
     Case("given without =", "sample r.sfumato -n 3 -o new.csv --given town", ArgumentError),
     Case("given twice", "sample r.sfumato -n 3 -o new.csv --given age=1 --given age=2", ArgumentError),
+    Case(
+        "given another column than the label of a generator",
+        "sample g.sfumato -n 3 -o new.csv --given age=40",
+        ArgumentError,
+        lambda: sf.load("g.sfumato").sample(3, given={"age": "40"}),
+        {"g.sfumato": bought},
+    ),
     refused_sample("where is no expression", "where", "age >", "age >"),
     refused_sample("where names an unknown column", "where", "zip > 3", "zip > 3"),
     refused_sample("where says neither true nor false", "where", "age + 1", "age + 1"),
@@ -644,6 +730,7 @@ CHAPTERS = {
     "The schema": SCHEMAS,
     "Arguments": ARGUMENTS,
     "The release file": RELEASES,
+    "Training": TRAINING,
     "Where to write": OUTPUTS,
     "Sampling": SAMPLES,
     "The ledger": LEDGERS,

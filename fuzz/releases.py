@@ -13,6 +13,7 @@ import json
 import struct
 import warnings
 import zipfile
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,9 @@ from safetensors.numpy import load, save
 import sfumato as sf
 from fuzz.harness import FaultFound, Target, check_line, edited, scratch
 from fuzz.schemas import change, leaves, words
+from sfumato.generator_release import GeneratorRelease
+from sfumato.mechanisms.train import untrained
+from sfumato.models.generator import Progress
 
 JSON, ARRAYS = "release.json", "arrays.safetensors"
 RAW, PACKED, ODD_ENTRIES = b"\0", b"\1", b"\2"
@@ -46,6 +50,7 @@ GROUP_SCHEMA = {
     "columns": {"y": {"type": "category", "values": ["no", "yes"]}},
     "groups": {"g": {"columns": "x{1..3}", "min": 0, "max": 9, "step": 1}},
 }
+SLICED = {"mechanism": "slicing", "training": False, "form": "rows", "adjacency": "replace-one", "slices": 1}
 
 
 def run(data: bytes) -> None:
@@ -58,11 +63,12 @@ def run(data: bytes) -> None:
     rows = release.sample(5, seed=0)
     if list(rows) != list(release.schema.columns) or len(rows) != 5:
         raise FaultFound("a sample is not of the release's schema")
-    if release.schema.label is not None:
+    made = isinstance(release, GeneratorRelease)  # which neither classifies nor has a density
+    if release.schema.label is not None and not made:
         chances = release.predict_proba(rows).to_numpy()
         if not np.allclose(chances.sum(axis=1), 1.0):
             raise FaultFound("class probabilities do not add up to one")
-    if not release.schema.groups and np.isnan(release.log_density(rows)).any():
+    if not release.schema.groups and not made and np.isnan(release.log_density(rows)).any():
         raise FaultFound("a log-density is not a number")
     release.save(path)
     if sf.load(path).guarantee != release.guarantee:
@@ -97,7 +103,7 @@ def case_of(document: bytes, arrays: bytes, kind: bytes = PACKED) -> bytes:
 @cache
 def good_releases() -> tuple[bytes, ...]:
     """Good release files: with a label and a unit, without them, in data units, of clustmix, of a group with labels of
-    its own, with several components a class."""
+    its own, of generators, with several components a class."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.integers(0, 10, 300), "c": rng.choice(list("abc"), 300), "y": "no"})
     frame["d"], frame["who"] = "2020-05-05", range(300)
@@ -110,13 +116,24 @@ def good_releases() -> tuple[bytes, ...]:
         (plain, PLAIN_SCHEMA, {"encoding": "affine"}),
         (frame, SCHEMA, {"mechanism": "clustmix"}),
         (images, GROUP_SCHEMA, {"mechanism": "clustmix"}),
+        (frame, SCHEMA, {"mechanism": "slicing", "training": False}),
+        (images, GROUP_SCHEMA, SLICED),
     ]
     path = scratch("releases") / "good.sfumato"
     found = []
     for table, schema, options in fits:
-        sf.fit(table, schema, epsilon=1, delta=1e-6, **options).save(path)
+        made = sf.fit(table, schema, epsilon=1, delta=1e-6, **options)
+        (_halfway(made) if isinstance(made, GeneratorRelease) else made).save(path)
         found.append(path.read_bytes())
     return (*found, _doubled(found[0]))
+
+
+def _halfway(made: GeneratorRelease) -> GeneratorRelease:
+    """A generator with a small network, as if its training had been interrupted."""
+    settings = sf.Training(width=2, depth=1)
+    net = untrained(made.bought, made.encoder, settings, None)
+    memory = tuple(np.zeros_like(weights) for weights in net.weights.values())
+    return replace(made, generator=net, progress=Progress(1, settings, 50, 2.0, False, (memory, memory)))
 
 
 def _doubled(content: bytes) -> bytes:
@@ -212,6 +229,8 @@ WORDS = """
 format version library mechanism encoding guarantee schema epsilon delta mu adjacency unit secure spends name entry
 sensitivity sigma null true false add-remove replace-one label scores affine NaN Infinity -1 1e308 0 1 2 [ ] { } : , "
 clustmix projected components alpha directions scales radius groups
+slicing generator bought form central rows waves coordinates projections slice_dim sd height network kind mlp conv own
+width depth channels leaves training steps rate divergence seed number step loss finished resumable counts net.skip
 F64 I64 F32 BF16 shape dtype data_offsets weights means covariances order.0 masses.0 __metadata__
 """
 TARGET = Target("releases", run, seeds, cases, longest=1 << 14, words=tuple(WORDS.split()))

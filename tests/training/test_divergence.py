@@ -90,7 +90,7 @@ def errors() -> dict[tuple[str, int, float, int], float]:
 
 @pytest.mark.parametrize("kind", KNOWN)
 def test_each_name_is_the_divergence_it_says_of_the_true_ratio(kind: str) -> None:
-    """E_real f(made / real), without an estimate. Half and twice as large is what the other direction would give."""
+    """E_real f(made / real), without an estimate. The other direction of KL is half as large again."""
     t = np.linspace(-6.0, 6.0, 20_001)
     p, q = norm.pdf(t, *REAL), norm.pdf(t, *MADE)
     exact = float(np.trapezoid(p * np.asarray(KINDS[kind](jnp.asarray(q / p))), t))

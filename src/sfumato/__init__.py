@@ -20,6 +20,7 @@ _HOMES = {
     "load": "sfumato.api",
     "open_table": "sfumato.tables",
     "plan": "sfumato.api",
+    "Training": "sfumato.training.settings",
 }
 __all__ = [
     "Guarantee",
@@ -28,6 +29,7 @@ __all__ = [
     "PrivateMixture",
     "Release",
     "Schema",
+    "Training",
     "__version__",
     "accounting",
     "errors",
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from sfumato.release import Guarantee, Release
     from sfumato.schema import Schema
     from sfumato.tables import open_table
+    from sfumato.training.settings import Training
 
 
 def __getattr__(name: str) -> Any:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.bins import Layout
 from sfumato.encoding.affine import check_affine
 from sfumato.errors import ArgumentError
+from sfumato.files import check_writable
+from sfumato.generator_release import GeneratorRelease
 from sfumato.mechanisms.adapt import fit_adapted
 from sfumato.mechanisms.clustmix import fit_clustmix
 from sfumato.mechanisms.groups import fit_groups
 from sfumato.mechanisms.mixture import fit_mixture
 from sfumato.mechanisms.plan import Plan, make_plan
 from sfumato.mechanisms.points import OnStep
+from sfumato.mechanisms.slices import SliceOptions
+from sfumato.mechanisms.slicing import fit_slicing
+from sfumato.mechanisms.train import bring, check_extra
+from sfumato.mixture_release import MixtureRelease
+from sfumato.models.generator import OwnGenerator
 from sfumato.private.account import Ask
 from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
 from sfumato.private.curator import Curator
@@ -30,8 +37,9 @@ from sfumato.release import Guarantee, Release
 from sfumato.release_file import read
 from sfumato.schema import ROW, Schema
 from sfumato.tables import open_table
+from sfumato.training.settings import Training
 
-MECHANISMS = ("mixture", "clustmix")
+MECHANISMS = ("mixture", "clustmix", "slicing")
 ENCODINGS = ("scores", "affine")
 
 
@@ -48,6 +56,11 @@ def plan(
     adapt: bool | str | None = None,
     sigma_max: float | None = None,
     alpha: float | None = None,
+    form: str | None = None,
+    slices: int | None = None,
+    slice_dim: int | None = None,
+    frames: str | None = None,
+    calibration: str | None = None,
 ) -> Plan:
     """What a fit would ask and how much it would lose, without touching any data.
 
@@ -63,7 +76,10 @@ def plan(
     encoding = _encoding(encoding, mechanism, layout)
     if encoding == "affine":
         check_affine(layout.bins, layout.names)
-    mu = calibrate(epsilon, delta if checked.unit is None else unit_delta(delta))
+    if form == "rows" and neighbours is not Adjacency.REPLACE_ONE:
+        raise ArgumentError("form 'rows' tells how many rows there are: it needs adjacency 'replace-one'")
+    left = delta if checked.unit is None else unit_delta(delta)
+    mu = calibrate(epsilon, left)
     return make_plan(
         layout,
         epsilon=epsilon,
@@ -78,6 +94,8 @@ def plan(
         mechanism=mechanism,
         sigma_max=sigma_max,
         alpha=alpha,
+        slices=SliceOptions(form, slices, slice_dim, frames, calibration),
+        delta_left=left,
     )
 
 
@@ -95,6 +113,14 @@ def fit(
     adapt: bool | str | None = None,
     sigma_max: float | None = None,
     alpha: float | None = None,
+    form: str | None = None,
+    slices: int | None = None,
+    slice_dim: int | None = None,
+    frames: str | None = None,
+    calibration: str | None = None,
+    training: Training | bool = True,
+    module: Any = None,
+    checkpoint: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
     insecure_seed: int | None = None,
@@ -125,11 +151,21 @@ def fit(
     is adapted to what it was: the share of labels that stay the model's own, and alpha of the paper's equation (6).
     `on_step` hears how the points move: the step, how many there are at most, and the loss.
 
+    Mechanism "slicing" buys noisy slices of the table once and trains a generator on them, which is free, and so is
+    every further `release.train(...)`. `form` "central" (the default) asks for class sums along random slices of
+    `slice_dim` dimensions; "rows" for `slices` noisy projections of every row, by Gaussian or orthonormal `frames`, its
+    noise `calibration` "exact" or by "theorem1" of the paper: the number of rows is then public, so that adjacency must
+    be "replace-one". From as many projections as coordinates on, rows themselves get the noise, which tells more.
+    `training` are the settings; False leaves the training for later. `module` is an equinox module of your own,
+    called as module(noise, one_hot_class). `checkpoint` is a file that holds what was bought from the moment that it
+    is, and then how far the training is.
+
     `ledger` (a `Ledger`, or its path or URL) counts the release against the cap of `dataset`, the name under which the
     table was opened there. A release that would exceed the cap is refused before a row is read.
 
     `insecure_seed` makes the noise repeatable, for tests. Such a release carries no guarantee.
     """
+    _check_training(mechanism, training, module, checkpoint)
     reserve = reservations(ledger, dataset, secure=insecure_seed is None)
     job = prepare(
         table,
@@ -144,11 +180,22 @@ def fit(
         adapt=adapt,
         sigma_max=sigma_max,
         alpha=alpha,
+        form=form,
+        slices=slices,
+        slice_dim=slice_dim,
+        frames=frames,
+        calibration=calibration,
         insecure_seed=insecure_seed,
         workers=workers,
     )
     with reserve(job.asked) as entry:
-        return job.release(job.curator(on_spend, entry.draw), entry.id, on_step)
+        release = job.release(job.curator(on_spend, entry.draw), entry.id, on_step)
+        if checkpoint is not None:
+            release.save(checkpoint)  # before the training: what was bought is not lost with it
+    if not isinstance(release, GeneratorRelease) or training is False:
+        return release
+    settings = training if isinstance(training, Training) else None
+    return release.train(settings, module=module, checkpoint=checkpoint, on_step=on_step)
 
 
 def prepare(
@@ -165,6 +212,11 @@ def prepare(
     adapt: bool | str | None = None,
     sigma_max: float | None = None,
     alpha: float | None = None,
+    form: str | None = None,
+    slices: int | None = None,
+    slice_dim: int | None = None,
+    frames: str | None = None,
+    calibration: str | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
 ) -> Job:
@@ -183,13 +235,22 @@ def prepare(
         adapt=adapt,
         sigma_max=sigma_max,
         alpha=alpha,
+        form=form,
+        slices=slices,
+        slice_dim=slice_dim,
+        frames=frames,
+        calibration=calibration,
     )
     layout = Layout.of(checked)
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
     engine = LocalEngine(Source(open_table(table), layout, units, values=planned.encoding == "affine"), workers)
     secure = insecure_seed is None
-    return Job(checked, layout, planned, mechanism, engine, Budget(planned.mu), bits, secure)
+    return Job(checked, layout, planned, mechanism, engine, _budget(planned), bits, secure)
+
+
+def _budget(planned: Plan) -> Budget:
+    return Budget(planned.mu, () if planned.slicing is None else planned.slicing.slices)
 
 
 @dataclass(frozen=True)
@@ -229,8 +290,12 @@ class Job:
         self, curator: Asker, entry: str | None = None, on_step: OnStep = lambda step, steps, loss: None
     ) -> Release:
         """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
+        if self.mechanism == "slicing":
+            assert isinstance(curator, Curator)  # who alone answers for rows
+            bought = fit_slicing(curator, self.layout, self.plan)
+            return GeneratorRelease.begin(self.schema, self._guarantee(entry), self.mechanism, *bought)
         parts = self._fit(curator, on_step)
-        return Release(self.schema, self._guarantee(entry), self.mechanism, *parts)
+        return MixtureRelease(self.schema, self._guarantee(entry), self.mechanism, *parts)
 
     def _fit(self, curator: Asker, on_step: OnStep) -> tuple[Any, ...]:
         if self.plan.encoding == "projected":
@@ -255,9 +320,29 @@ class Job:
         )
 
 
-def load(path: str | Path) -> Release:
-    """Read a release file."""
-    return read(path)
+def load(path: str | Path, module: Any = None) -> Release:
+    """Read a release file. `module` is the equinox module whose numbers it holds, where it was trained with one."""
+    release = read(path)
+    if module is None:
+        return release
+    if not isinstance(release, GeneratorRelease) or not isinstance(release.generator, OwnGenerator):
+        raise ArgumentError("module is for releases that were trained with a module of their author's own")
+    return replace(release, generator=bring(release.generator, module))
+
+
+def _check_training(mechanism: str, training: Training | bool, module: Any, checkpoint: str | Path | None) -> None:
+    """Refuse what cannot be trained before anything is bought."""
+    if mechanism != "slicing":
+        if not isinstance(training, bool) or module is not None or checkpoint is not None:
+            raise ArgumentError("training, module and checkpoint are for mechanism 'slicing'")
+        return
+    problem = training.problem() if isinstance(training, Training) else None
+    if problem is not None:
+        raise ArgumentError(problem)
+    if training is not False:
+        check_extra()
+    if checkpoint is not None:
+        check_writable(checkpoint)
 
 
 def _schema(schema: Schema | dict[str, Any] | str | Path) -> Schema:
@@ -276,8 +361,8 @@ def _encoding(encoding: str, mechanism: str, layout: Layout) -> str:
     _one_of("encoding", encoding, ENCODINGS)
     if encoding == "affine" and layout.groups:
         raise ArgumentError("columns in groups have an encoding of their own; leave encoding='affine' out")
-    if encoding == "affine" and mechanism == "clustmix":
-        raise ArgumentError("mechanism 'clustmix' needs encoding 'scores'")
+    if encoding == "affine" and mechanism != "mixture":
+        raise ArgumentError(f"mechanism '{mechanism}' needs encoding 'scores'")
     return "projected" if layout.groups else encoding
 
 

@@ -19,10 +19,12 @@ from sfumato.text import one_line
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.plan import Plan, Round
+    from sfumato.mechanisms.slices import SlicePlan
     from sfumato.private.account import Account, Dataset
     from sfumato.private.accounting import Spend
     from sfumato.private.ledger import Ledger
     from sfumato.release import Guarantee, Release
+    from sfumato.training.settings import Training
 
 app = typer.Typer(
     name="sfumato",
@@ -38,6 +40,7 @@ app = typer.Typer(
 UsageError: Any = typer.BadParameter.__bases__[0]
 CRASHED = 3
 INTERRUPTED = 130  # what typer makes of Ctrl-C
+NOTHING_WRITTEN = "nothing was written, but the ledger may have counted the release"
 
 Data = Annotated[
     Path,
@@ -69,7 +72,10 @@ Adapt = Annotated[
     typer.Option(help="Spend a part on what classifiers need: labels, points (of clustmix), both, auto, or no."),
 ]
 Mechanism = Annotated[
-    str, typer.Option(help="mixture, for the distribution, or clustmix, for rows that a classifier is trained on.")
+    str,
+    typer.Option(
+        help="mixture, for the distribution; clustmix, for rows to train classifiers on; slicing, for a generator."
+    ),
 ]
 SigmaMax = Annotated[
     float | None, typer.Option(help="The noise that a point of clustmix may carry; smaller makes fewer, larger cells.")
@@ -77,6 +83,30 @@ SigmaMax = Annotated[
 Alpha = Annotated[
     float | None, typer.Option(help="How much adapted labels and points are held to what they were: 0 to below 1.")
 ]
+Form = Annotated[
+    str | None,
+    typer.Option(help="Of slicing: central, class sums along random slices (the default), or rows, each with noise."),
+]
+SliceCount = Annotated[
+    int | None, typer.Option("--slices", help="Slices of every row (form rows); without a word, noisy rows.")
+]
+SliceDim = Annotated[int | None, typer.Option(help="Dimensions of a slice: 1, 2, 3; 2 without a word.")]
+SliceFrames = Annotated[
+    str | None, typer.Option("--frames", help="How rows are projected: gaussian (the default) or orthonormal.")
+]
+Calibration = Annotated[
+    str | None,
+    typer.Option(help="How much noise rows get: exact (the default), or theorem1, as the paper has it."),
+]
+Steps = Annotated[int | None, typer.Option(help="Steps of training, at most.")]
+Rate = Annotated[float | None, typer.Option(help="The rate at which training begins; it falls to zero.")]
+Architecture = Annotated[str | None, typer.Option(help="The generator: mlp, or conv for images.")]
+Width = Annotated[int | None, typer.Option(help="Hidden units of a layer.")]
+Depth = Annotated[int | None, typer.Option(help="Hidden layers.")]
+Divergence = Annotated[
+    str | None, typer.Option(help="What noisy rows are compared by: kl, reverse-kl, js or chi2 (form rows).")
+]
+TrainSeed = Annotated[int | None, typer.Option(help="Of the training, which is free: another seed, another generator.")]
 Delta = Annotated[float, typer.Option(help="Chance that the epsilon bound fails; far below 1 / number of rows.")]
 
 
@@ -126,6 +156,11 @@ def plan(
     adapt: Adapt = None,
     sigma_max: SigmaMax = None,
     alpha: Alpha = None,
+    form: Form = None,
+    slices: SliceCount = None,
+    slice_dim: SliceDim = None,
+    frames: SliceFrames = None,
+    calibration: Calibration = None,
     encoding: Encode = "scores",
     plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
     as_json: Json = False,
@@ -133,7 +168,8 @@ def plan(
     """Show what a fit would ask and how much it would lose. Touches no data."""
     from sfumato.api import plan as make
 
-    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha)
+    sliced = {"form": form, "slices": slices, "slice_dim": slice_dim, "frames": frames, "calibration": calibration}
+    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha) | sliced
     plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
     if plot is not None:
         from sfumato.mechanisms.picture import draw_plans, sweep
@@ -162,6 +198,21 @@ def fit(
     adapt: Adapt = None,
     sigma_max: SigmaMax = None,
     alpha: Alpha = None,
+    form: Form = None,
+    slices: SliceCount = None,
+    slice_dim: SliceDim = None,
+    frames: SliceFrames = None,
+    calibration: Calibration = None,
+    steps: Steps = None,
+    rate: Rate = None,
+    architecture: Architecture = None,
+    width: Width = None,
+    depth: Depth = None,
+    divergence: Divergence = None,
+    train_seed: TrainSeed = None,
+    train: Annotated[
+        bool, typer.Option("--train/--no-train", help="Train a generator now, or leave it to `sfumato train`.")
+    ] = True,
     ledger: Annotated[
         str | None, typer.Option(help="Count the release in this ledger: a file, or a PostgreSQL URL.")
     ] = None,
@@ -185,7 +236,14 @@ def fit(
     from sfumato.tables import open_table
 
     known = Schema.load(schema)
-    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha)
+    sliced = {"form": form, "slices": slices, "slice_dim": slice_dim, "frames": frames, "calibration": calibration}
+    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha) | sliced
+    settings = _settings(steps, rate, architecture, width, depth, divergence, train_seed)
+    trained: dict[str, Any] = {}
+    if mechanism == "slicing":
+        trained = {"training": (settings or True) if train else False, "checkpoint": output}
+    elif settings is not None or not train:
+        raise ArgumentError("options of training are for mechanism 'slicing'")
     total = make(known, epsilon=epsilon, delta=delta, **asked).mu
 
     def announce(spend: Spend | Slices) -> None:
@@ -201,24 +259,62 @@ def fit(
         raise ArgumentError(f"{output} is the ledger, or belongs to it; write the release somewhere else")
     check_writable(output)
     source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
-    with _working("fitting"), _interruptible(books, "nothing was written, but the ledger may have counted the release"):
+    tell = _tell_training if mechanism == "slicing" else _tell_steps
+    with _working("fitting"), _unfinished(output), _interruptible(books, NOTHING_WRITTEN):
         release = run(
             source,
             known,
             epsilon=epsilon,
             delta=delta,
             **asked,
+            **trained,
             ledger=books,
             dataset=dataset,
             insecure_seed=insecure_seed,
             on_spend=announce,
-            on_step=_tell_steps,
+            on_step=tell,
         )
         release.save(output)
     if as_json:
         _print_json({"output": str(output)} | _release_data(release))
     else:
         print(f"wrote {output}\n{release.guarantee}")
+
+
+@app.command()
+def train(
+    release: Annotated[Path, typer.Argument(help="A release of mechanism slicing.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to write the trained release; in place without a word.")
+    ] = None,
+    steps: Steps = None,
+    rate: Rate = None,
+    architecture: Architecture = None,
+    width: Width = None,
+    depth: Depth = None,
+    divergence: Divergence = None,
+    train_seed: TrainSeed = None,
+    warm: Annotated[bool, typer.Option("--warm", help="Begin with the weights that the release has.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was interrupted.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train a generator on what a release bought. Costs no privacy, however often."""
+    from sfumato.api import load
+    from sfumato.files import check_writable
+    from sfumato.generator_release import GeneratorRelease
+
+    made = load(release)
+    if not isinstance(made, GeneratorRelease):
+        raise ArgumentError(f"{release} is a release of mechanism {made.mechanism}: there is nothing to train in it")
+    place = release if output is None else output
+    check_writable(place)
+    settings = _settings(steps, rate, architecture, width, depth, divergence, train_seed)
+    with _working("training"), _unfinished(place):
+        done = made.train(settings, warm=warm, resume=resume, checkpoint=place, on_step=_tell_training)
+    if as_json:
+        _print_json({"output": str(place)} | _release_data(done))
+    else:
+        print(f"wrote {place}: training {done.progress.number} on what was bought\n{done.guarantee}")
 
 
 @app.command()
@@ -437,6 +533,28 @@ def _working(what: str, total: int | None = None) -> Iterator[Any]:
         yield lambda done: progress.advance(task, done)
 
 
+def _tell_training(step: int, steps: int, loss: float) -> None:
+    _say(f"training: step {step} of at most {steps}, loss {loss:.3f}")
+
+
+def _settings(
+    steps: int | None,
+    rate: float | None,
+    architecture: str | None,
+    width: int | None,
+    depth: int | None,
+    divergence: str | None,
+    seed: int | None,
+) -> Training | None:
+    """Settings of a training; None where nothing was said."""
+    from sfumato.training.settings import Training
+
+    said = {"steps": steps, "rate": rate, "architecture": architecture, "width": width, "depth": depth}
+    said |= {"divergence": divergence, "seed": seed}
+    kept: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    return Training(**kept) if kept else None
+
+
 class Interrupted(Exception):
     """Ctrl-C, where there is more to say than that nothing was written."""
 
@@ -449,6 +567,27 @@ def _interruptible(books: Ledger | None, state: str) -> Iterator[None]:
         if books is None:
             raise
         raise Interrupted(f"{state}; {shlex.join(['sfumato', 'ledger', books.place])} shows") from None
+
+
+@contextmanager
+def _unfinished(place: Path) -> Iterator[None]:
+    """What to say of a training that is interrupted: the file at `place` holds it, if anything was bought."""
+    before = _stamp(place)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if _stamp(place) == before:
+            raise
+        again = shlex.join(["sfumato", "train", str(place), "--resume"])
+        raise Interrupted(f"{place} holds what was bought and how far the training is; {again} goes on") from None
+
+
+def _stamp(place: Path) -> tuple[int, int] | None:
+    try:
+        found = place.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
 
 
 def _given(pairs: list[str]) -> dict[str, str]:
@@ -541,8 +680,13 @@ def _plan_data(made: Plan) -> dict[str, Any]:
         "rounds": [vars(each) for each in made.rounds],
         "moment_shares": dict(zip(("counts", "means", "covariances"), made.moment_shares, strict=True)),
         "cell_sd": made.cell_sd,
+        "slicing": None if made.slicing is None else _slicing_data(made.slicing),
         "expected_kl": made.expected_kl and made.expected_kl | {"total": sum(made.expected_kl.values())},
     }
+
+
+def _slicing_data(made: SlicePlan) -> dict[str, Any]:
+    return vars(made) | {"slices": [vars(each) for each in made.slices], "asks": str(made)}
 
 
 def _print_plans(plans: list[Plan]) -> None:
@@ -557,7 +701,11 @@ def _print_plans(plans: list[Plan]) -> None:
     for name in purposes:
         shares = [sum(each.share for each in p.rounds if _kind(each) == name) for p in plans]
         rows.append((f"share of {name}", [f"{share:.0%}" if share else "-" for share in shares]))
-    rows.append(("Gaussians a class", [str(p.components or "auto") for p in plans]))
+    if first.slicing is None:
+        rows.append(("Gaussians a class", [str(p.components or "auto") for p in plans]))
+    elif first.slicing.slices:
+        noise = [p.slicing.slices[0].sigma for p in plans if p.slicing is not None]
+        rows.append(("noise on a projection of a row", [f"{sigma:.3g}" for sigma in noise]))
     if first.encoding != "projected":
         rows.append(("noise on a histogram cell (rows)", [f"{p.cell_sd:.1f}" for p in plans]))
     rows += [(f"expected KL, {part}", [f"{p.expected_kl[part]:.2g}" for p in plans]) for part in first.expected_kl]
@@ -567,6 +715,8 @@ def _print_plans(plans: list[Plan]) -> None:
         print(f"{name:<34}" + "".join(f"{cell:>12}" for cell in cells))
     for name, purpose in purposes.items():
         print(f"\n{name}: {purpose}", end="")
+    if first.slicing is not None:
+        print(f"\nslices: {first.slicing}", end="")
     if first.expected_kl:
         parts = " / ".join(f"{share:.0%}" for share in first.moment_shares)
         print(f"\nof each look at the moments, counts / means / covariances get {parts}", end="")
@@ -588,8 +738,36 @@ def _release_data(made: Release) -> dict[str, Any]:
         "guarantee": guarantee_data(made.guarantee),
         "schema": made.schema.dump(),
         "classes": dict(zip(map(str, made.layout.class_names()), made.class_weights.tolist(), strict=False)),
-        "alpha": None if made.labeller is None else made.labeller.alpha,
+        **_model_data(made),
     }
+
+
+def _model_data(made: Release) -> dict[str, Any]:
+    from sfumato.generator_file import document
+    from sfumato.generator_release import GeneratorRelease
+
+    if isinstance(made, GeneratorRelease):
+        return {"generator": document(made)}
+    labeller = getattr(made, "labeller", None)
+    return {"alpha": None if labeller is None else labeller.alpha}
+
+
+def _print_generator(made: Release) -> None:
+    from sfumato.generator_release import GeneratorRelease
+
+    if not isinstance(made, GeneratorRelease):
+        return
+    progress = made.progress
+    print(f"\nBought once: {made.bought}.")
+    if progress.number == 0:
+        print("Not trained yet: rows come from a Gaussian for each class. `sfumato train` trains it, for free.")
+        return
+    loss = "" if progress.loss is None else f", loss {progress.loss:.3f}"
+    state = "over" if progress.finished else "interrupted: `sfumato train --resume` goes on"
+    print(
+        f"Training {progress.number} on it is {state}, after {progress.step} of at most {progress.settings.steps} "
+        f"steps{loss}.\nTraining sees no rows: however many there are, the guarantee stays what it is."
+    )
 
 
 def _print_release(made: Release) -> None:
@@ -610,10 +788,12 @@ def _print_release(made: Release) -> None:
     for slices in promise.slices:
         noise = slices.sigma / slices.distance
         print(f"  {'every row':<16} {slices.projections} projections, noise {noise:.3g} times the largest change")
+    _print_generator(made)
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
-        if made.labeller is not None:
-            print(f"  ({1.0 - made.labeller.alpha:.0%} of the labels are drawn from a logistic model)")
+        labeller = getattr(made, "labeller", None)
+        if labeller is not None:
+            print(f"  ({1.0 - labeller.alpha:.0%} of the labels are drawn from a logistic model)")
         for name, weight in zip(made.layout.class_names(), made.class_weights, strict=True):
             print(f"  {one_line(str(name)):<16} {weight:6.1%}")
     print("\nColumns:")

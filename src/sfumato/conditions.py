@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from sfumato.tables import open_table
 from sfumato.text import one_line
 
 if TYPE_CHECKING:
-    from sfumato.release import Release
+    from sfumato.mixture_release import MixtureRelease
 
 FINE = 12  # log2 of the points for the integral over the one given box
 DRAWS_PER_ROW = 1000  # `where` gives up after drawing this many rows for each one wanted
@@ -30,6 +30,12 @@ SMALLEST_DRAW = 1000
 LARGEST_DRAW = 1 << 16
 
 Where: TypeAlias = str | Callable[[pd.DataFrame], Any]
+
+
+class Given(Protocol):
+    """Columns held at given values, as far as a kind of release can hold them."""
+
+    def fixed(self, n: int) -> dict[str, pd.Series[Any]]: ...
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Condition:
     label: int | None = None
 
     @classmethod
-    def of(cls, release: Release, given: Mapping[str, Any]) -> Condition:
+    def of(cls, release: MixtureRelease, given: Mapping[str, Any]) -> Condition:
         """Check the given values against the schema and weigh the components by Bayes' rule."""
         layout = release.layout
         for name in given:
@@ -88,11 +94,36 @@ class Condition:
 
     def fixed(self, n: int) -> dict[str, pd.Series[Any]]:
         """The given numbers and dates as columns."""
-        known = {name: value for name, value in self.values.items() if np.isfinite(value)}
-        return {name: _bins(name, self.layout).of_values(np.full(n, value)) for name, value in known.items()}
+        return _fixed(self.values, self.layout, n)
 
 
-def _weigh(release: Release, cells: Mapping[str, Cells]) -> tuple[tuple[Boxes, ...], FloatArray]:
+@dataclass(frozen=True)
+class OfClass:
+    """Rows of one class, which is all that a generator can hold."""
+
+    layout: Layout
+    values: Mapping[str, float]
+    k: int
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], layout: Layout) -> OfClass:
+        """Check the given label against the schema."""
+        ((name, value),) = given.items()
+        cell = _cells(name, value, layout)
+        exact = {} if cell.values is None else {name: float(cell.values[0])}
+        return cls(layout, exact, int(cell.codes[0]))
+
+    def fixed(self, n: int) -> dict[str, pd.Series[Any]]:
+        """The given label as a column, where it is a number or a date."""
+        return _fixed(self.values, self.layout, n)
+
+
+def _fixed(values: Mapping[str, float], layout: Layout, n: int) -> dict[str, pd.Series[Any]]:
+    known = {name: value for name, value in values.items() if np.isfinite(value)}
+    return {name: _bins(name, layout).of_values(np.full(n, value)) for name, value in known.items()}
+
+
+def _weigh(release: MixtureRelease, cells: Mapping[str, Cells]) -> tuple[tuple[Boxes, ...], FloatArray]:
     """Where given cells put a row in each class's latent space, and the log weight of every component there."""
     layout, mixture, encoder = release.layout, release.mixture, release.encoder
     if isinstance(encoder, Projected):  # whose columns cannot be given

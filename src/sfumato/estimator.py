@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sfumato.api import fit
 from sfumato.bins import FloatArray
 from sfumato.errors import ArgumentError
+from sfumato.mixture_release import MixtureRelease
 from sfumato.private.ledger import Ledger
 from sfumato.schema import Schema
 
@@ -79,7 +80,7 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
             if len(labels) != len(table):
                 raise ArgumentError("X and y must have the same number of rows")
             table[LABEL] = labels
-        self.release_ = fit(
+        release = fit(
             table,
             self._schema(),
             epsilon=self.epsilon,
@@ -92,6 +93,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
             dataset=self.dataset,
             insecure_seed=self.insecure_seed,
         )
+        assert isinstance(release, MixtureRelease)  # what mechanism 'mixture' makes
+        self.release_ = release
         self.classes_ = np.array([0]) if self.classes is None else np.asarray(self.classes)
         self.weights_ = self.release_.mixture.weights
         self.means_ = self.release_.mixture.means

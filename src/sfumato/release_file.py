@@ -24,10 +24,18 @@ from safetensors.numpy import save as save_arrays
 from sfumato import __version__
 from sfumato.bins import FloatArray, Layout, OrderedBins
 from sfumato.encoding.affine import Affine, check_affine
-from sfumato.encoding.projected import Projected
+from sfumato.encoding.projected import Clipped, Projected
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.errors import ArgumentError, ReleaseError, SchemaError
 from sfumato.files import replacing
+from sfumato.generator_file import GeneratorDocument, is_small
+from sfumato.generator_file import arrays as generator_arrays
+from sfumato.generator_file import build as build_generator
+from sfumato.generator_file import check as check_generator
+from sfumato.generator_file import document as generator_document
+from sfumato.generator_file import shapes as generator_shapes
+from sfumato.generator_release import GeneratorRelease
+from sfumato.mixture_release import MixtureRelease
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import MOST_EVIDENCE, Labeller
 from sfumato.models.quadratic import QuadraticLabeller
@@ -39,8 +47,9 @@ from sfumato.schema import DEFAULT_BINS, ROW, Category, Column, Date, Schema
 from sfumato.text import one_line
 
 FORMAT = "sfumato-release"
-VERSION = 4  # 1 had one component a class, 2 no labels of their own, 3 neither groups nor a shape that components
-# share; a file that is like them still says so
+VERSION = 5  # 1 had one component a class, 2 no labels of their own, 3 neither groups nor a shape that components
+# share, 4 no generators; a file that is like them still says so
+SHAPED = 4
 JSON_NAME = "release.json"
 ARRAYS_NAME = "arrays.safetensors"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a release does not tell when it was made
@@ -99,30 +108,27 @@ _Several: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=MOST_COMPONENTS
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid")
     format: Literal["sfumato-release"]
-    version: Literal[1, 2, 3, 4]
+    version: Literal[1, 2, 3, 4, 5]
     library: str
-    mechanism: Literal["mixture", "clustmix"]
+    mechanism: Literal["mixture", "clustmix", "slicing"]
     encoding: Literal["scores", "affine", "projected"]
     components: Annotated[tuple[_Several, ...], Field(fail_fast=True)] | None = None
     alpha: Annotated[float, Field(strict=True, ge=0, lt=1, allow_inf_nan=False)] | None = None
     directions: Annotated[int, Field(strict=True, ge=1, le=MOST_LABEL_DIRECTIONS)] | None = None
+    generator: GeneratorDocument | None = None
     guarantee: _Guarantee
     data_schema: dict[str, Any] = Field(alias="schema")
 
 
 def write(release: Release, path: str | Path) -> None:
     """Write a release under a temporary name, then rename it."""
-    mixture = release.mixture
-    several = {} if _is_old(release) else {"components": np.bincount(mixture.component_class).tolist()}
     document = {
         "format": FORMAT,
         "version": _version(release),
         "library": __version__,
         "mechanism": release.mechanism,
         "encoding": release.encoding,
-        **several,
-        **({} if release.labeller is None else {"alpha": release.labeller.alpha}),
-        **({"directions": len(release.labeller.matrix)} if isinstance(release.labeller, QuadraticLabeller) else {}),
+        **_model_data(release),
         "guarantee": guarantee_data(release.guarantee),
         "schema": release.schema.dump(),
     }
@@ -148,14 +154,32 @@ def read(path: str | Path) -> Release:
     return _release(document[0], document[1], layout, arrays, path)
 
 
+def _model_data(release: Release) -> dict[str, Any]:
+    """What the document says of a release's model beside its arrays."""
+    if isinstance(release, GeneratorRelease):
+        return {"generator": generator_document(release)}
+    assert isinstance(release, MixtureRelease)
+    labeller = release.labeller
+    found: dict[str, Any] = {}
+    if not _is_old(release):
+        found["components"] = np.bincount(release.mixture.component_class).tolist()
+    if labeller is not None:
+        found["alpha"] = labeller.alpha
+    if isinstance(labeller, QuadraticLabeller):
+        found["directions"] = len(labeller.matrix)
+    return found
+
+
 def _version(release: Release) -> int:
     """The oldest version that can hold a release."""
-    if release.mechanism != "mixture" or isinstance(release.encoder, Projected):
+    if not isinstance(release, MixtureRelease):
         return VERSION
+    if release.mechanism != "mixture" or isinstance(release.encoder, Projected):
+        return SHAPED
     return 3 if release.labeller is not None else 1 if _is_old(release) else 2
 
 
-def _is_old(release: Release) -> bool:
+def _is_old(release: MixtureRelease) -> bool:
     """Whether version 1 can hold a release: one component a class, with scores that are standard normal."""
     encoder = release.encoder
     matched = isinstance(encoder, Scores) and encoder.columns[0].latent is not None
@@ -188,9 +212,19 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 def released_arrays(release: Release) -> dict[str, FloatArray]:
     """Every array of a release, by its name in the file."""
+    found = generator_arrays(release) if isinstance(release, GeneratorRelease) else _mixture_arrays(release)
+    if isinstance(release, (GeneratorRelease, MixtureRelease)) and isinstance(release.encoder, Scores):
+        for c, column in enumerate(release.encoder.columns):
+            found[f"order.{c}"] = column.order.astype(np.int64)
+            found[f"masses.{c}"] = column.masses
+    return {name: np.ascontiguousarray(array) for name, array in found.items()}
+
+
+def _mixture_arrays(release: Release) -> dict[str, FloatArray]:
+    assert isinstance(release, MixtureRelease)
     mixture, labeller = release.mixture, release.labeller
     found = {"weights": mixture.weights, "means": mixture.means, "covariances": mixture.covariances}
-    if _version(release) == VERSION:
+    if _version(release) == SHAPED:
         found["scales"] = mixture.scales
     if isinstance(labeller, Labeller):
         found["intercepts"] = labeller.intercepts
@@ -200,26 +234,40 @@ def released_arrays(release: Release) -> dict[str, FloatArray]:
         found["radius"] = np.array([labeller.radius])
     if isinstance(release.encoder, Projected):
         found |= {"column_means": release.encoder.means, "column_variances": release.encoder.variances}
-    if isinstance(release.encoder, Scores):
-        for c, column in enumerate(release.encoder.columns):
-            found[f"order.{c}"] = column.order.astype(np.int64)
-            found[f"masses.{c}"] = column.masses
-    return {name: np.ascontiguousarray(array) for name, array in found.items()}
+    return found
 
 
 def _shapes(layout: Layout, document: _Document, path: str | Path) -> dict[str, tuple[int, ...]]:
     """What arrays a release of this schema has; their sizes are known before any is read."""
-    k = layout.classes
     _check_version(layout, document, path)
+    encoder: dict[str, tuple[int, ...]] = {}
+    for c, size in enumerate(layout.sizes if document.encoding == "scores" else ()):
+        encoder |= {f"order.{c}": (size,), f"masses.{c}": (layout.classes, size)}
+    if document.generator is None:
+        return _mixture_shapes(layout, document) | encoder
+    check_generator(document.generator, layout, _insist(path))
+    found = generator_shapes(document.generator, layout) | encoder
+    if 4 * sum(map(math.prod, found.values())) > MOST_INFLATION * Path(path).stat().st_size:
+        raise ReleaseError(f"{path} is too small to be a release of its schema")
+    return found
+
+
+def _insist(path: str | Path) -> Callable[[Any, str], None]:
+    def insist(holds: Any, what: str) -> None:
+        if not holds:
+            raise ReleaseError(f"{path}: {what}")
+
+    return insist
+
+
+def _mixture_shapes(layout: Layout, document: _Document) -> dict[str, tuple[int, ...]]:
+    k = layout.classes
     d = sum(group.directions for group in layout.groups) if layout.groups else len(layout.names)
     m = k if document.components is None else sum(document.components)
-    tied = document.version == VERSION
+    tied = document.version == SHAPED
     shapes: dict[str, tuple[int, ...]] = {"weights": (m,), "means": (m, d), "covariances": (k if tied else m, d, d)}
     if tied:
         shapes["scales"] = (m,)
-    for c, size in enumerate(layout.sizes if document.encoding == "scores" else ()):
-        shapes[f"order.{c}"] = (size,)
-        shapes[f"masses.{c}"] = (k, size)
     if document.encoding == "projected":
         shapes |= {"column_means": (k, len(layout.names)), "column_variances": (k, len(layout.names))}
     if document.directions is not None:
@@ -235,14 +283,18 @@ def _check_version(layout: Layout, document: _Document, path: str | Path) -> Non
     """Whether what a document says goes together."""
     k, version = layout.classes, document.version
     projected = document.encoding == "projected"
-    new = projected or document.mechanism == "clustmix"
+    made = document.mechanism == "slicing"
+    new = projected or document.mechanism != "mixture"
     fits = {
-        "mechanism and encoding do not fit its format version": new == (version == VERSION),
+        "mechanism and encoding do not fit its format version": new == (version >= SHAPED)
+        and made == (version == VERSION),
+        "a generator does not fit its mechanism": made == (document.generator is not None),
         "its encoding does not fit its schema": projected == bool(layout.groups)
         and (not new or document.encoding != "affine"),
-        "components do not fit its format version": version == 3 or (document.components is None) == (version == 1),
+        "components do not fit its format version": version == 3
+        or (document.components is None) == (version in (1, VERSION)),
         "components do not fit the classes of its schema": document.components is None or len(document.components) == k,
-        "alpha does not fit its format version": version == VERSION or (document.alpha is None) == (version < 3),
+        "alpha does not fit its format version": version == SHAPED or (document.alpha is None) == (version < 3 or made),
         "labels of their own do not fit its schema and encoding": document.alpha is None
         or (k > 1 and document.encoding != "affine"),
         "directions do not fit its labels": (document.directions is not None)
@@ -317,17 +369,59 @@ def _load(archive: zipfile.ZipFile, shapes: dict[str, tuple[int, ...]], path: st
     if set(arrays) != set(shapes):
         raise ReleaseError(f"{path}: {ARRAYS_NAME} does not hold the arrays of its schema")
     for name, shape in shapes.items():
-        expected = np.int64 if name.startswith("order.") else np.float64
+        expected = np.int64 if name.startswith("order.") else np.float32 if is_small(name) else np.float64
         if arrays[name].shape != shape or arrays[name].dtype != expected:
             raise ReleaseError(f"{path}: array {name} does not fit the schema")
     return arrays
 
 
 def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[str, Any], path: str | Path) -> Release:
-    def insist(holds: Any, what: str) -> None:
-        if not holds:
-            raise ReleaseError(f"{path}: {what}")
+    insist = _insist(path)
+    guarantee = _guarantee(document.guarantee, schema, path)
+    if document.generator is None:
+        return _mixture_release(document, schema, layout, arrays, guarantee, insist)
+    encoder = Clipped(Projection.of(layout.groups)) if layout.groups else _scores(layout, arrays, insist)
+    return build_generator(document.generator, arrays, schema, layout, guarantee, encoder, insist)
 
+
+def _scores(layout: Layout, arrays: dict[str, Any], insist: Callable[[Any, str], None]) -> Scores:
+    columns = []
+    for c, size in enumerate(layout.sizes):
+        order, masses = arrays[f"order.{c}"], arrays[f"masses.{c}"]
+        insist(np.array_equal(np.sort(order), np.arange(size)), f"order.{c} is not an order of the bins")
+        insist((masses > 0).all(), f"masses.{c} are not probabilities")
+        insist(np.allclose(masses.sum(axis=1), 1.0, atol=1e-6), f"masses.{c} do not add up to one")
+        columns.append(ColumnScores(order, masses))
+    return Scores(tuple(columns))
+
+
+def _guarantee(given: _Guarantee, schema: Schema, path: str | Path) -> Guarantee:
+    insist = _insist(path)
+    for value in (given.epsilon, given.delta, given.mu):
+        insist(given.secure == (value is not None), "a guarantee has epsilon, delta and mu exactly if it is secure")
+    slices = _slices(given, path)
+    _check_guarantee(given, slices, schema, insist)
+    return Guarantee(
+        given.epsilon,
+        given.delta,
+        given.mu,
+        given.adjacency,
+        given.unit,
+        given.secure,
+        tuple(Spend(**spend.model_dump()) for spend in given.spends),
+        given.entry,
+        slices,
+    )
+
+
+def _mixture_release(
+    document: _Document,
+    schema: Schema,
+    layout: Layout,
+    arrays: dict[str, Any],
+    guarantee: Guarantee,
+    insist: Callable[[Any, str], None],
+) -> MixtureRelease:
     weights, means, covariances = arrays["weights"], arrays["means"], arrays["covariances"]
     if document.encoding == "affine":  # in data units: check them in units of each column's range
         bounds = np.array([bins.bounds for bins in layout.bins if isinstance(bins, OrderedBins)])
@@ -343,13 +437,6 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     scale = np.sqrt(variances)
     correlations = covariances / np.einsum("ki,kj->kij", scale, scale)
     insist((np.linalg.eigvalsh(correlations) > SMALLEST_EIGENVALUE).all(), "a covariance is not positive definite")
-    columns = []
-    for c, size in enumerate(layout.sizes if document.encoding == "scores" else ()):
-        order, masses = arrays[f"order.{c}"], arrays[f"masses.{c}"]
-        insist(np.array_equal(np.sort(order), np.arange(size)), f"order.{c} is not an order of the bins")
-        insist((masses > 0).all(), f"masses.{c} are not probabilities")
-        insist(np.allclose(masses.sum(axis=1), 1.0, atol=1e-6), f"masses.{c} do not add up to one")
-        columns.append(ColumnScores(order, masses))
     if "scales" in arrays:
         insist((arrays["scales"] > SMALLEST_SCALE).all(), "scales are not positive")
     labeller: Labeller | QuadraticLabeller | None = None
@@ -361,36 +448,20 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
         for table in (arrays["intercepts"], *evidence):
             insist((np.abs(table) <= MOST_EVIDENCE).all(), "the evidence for a label is too large")
         labeller = Labeller(document.alpha, arrays["intercepts"], evidence)
-    given = document.guarantee
-    for value in (given.epsilon, given.delta, given.mu):
-        insist(given.secure == (value is not None), "a guarantee has epsilon, delta and mu exactly if it is secure")
-    slices = _slices(given, path)
-    _check_guarantee(given, slices, schema, insist)
-    guarantee = Guarantee(
-        given.epsilon,
-        given.delta,
-        given.mu,
-        given.adjacency,
-        given.unit,
-        given.secure,
-        tuple(Spend(**spend.model_dump()) for spend in given.spends),
-        given.entry,
-        slices,
-    )
     classes = np.repeat(np.arange(layout.classes), document.components or 1)
     mixture = GaussianMixture(
         weights, arrays["means"], arrays["covariances"], classes, arrays.get("scales", np.zeros(0))
     )
     encoder: Scores | Affine | Projected = Affine()
     if document.encoding == "scores":
-        encoder = Scores(tuple(columns))
+        encoder = _scores(layout, arrays, insist)
         encoder = encoder if document.components is None else encoder.matched(mixture)
     elif document.encoding == "projected":
         told = arrays["column_means"], arrays["column_variances"]
         insist((np.abs(told[0] - 0.5) <= 0.5).all(), "column_means are not between 0 and 1")
         insist((told[1] > 0).all(), "column_variances are not positive")
         encoder = Projected.of(Projection.of(layout.groups), *told, mixture)
-    return Release(schema, guarantee, document.mechanism, encoder, mixture, labeller)
+    return MixtureRelease(schema, guarantee, document.mechanism, encoder, mixture, labeller)
 
 
 def _slices(given: _Guarantee, path: str | Path) -> tuple[Slices, ...]:

@@ -13,13 +13,13 @@ from tests.audit import faults
 
 from sfumato.audit.game import Claim, Game
 from sfumato.audit.run import Verdict, decide, run
-from sfumato.audit.slicing import PrintedGame, published_slicing, slicing_rows
+from sfumato.audit.slicing import PrintedGame, RowsGame, published_slicing, slicing_rows
 from sfumato.private import rows as rows_module
 from sfumato.private.accounting import Adjacency
 
 REPLACE = Adjacency.REPLACE_ONE
 CLAIM = Claim(0.5, 0.05, None)
-ALONE, CROWD, NOWHERE, WHOLE = slicing_rows(CLAIM, REPLACE)
+ALONE, CROWD, NOWHERE, FRAME, WHOLE = slicing_rows(CLAIM, REPLACE)
 
 
 def verdict(game: Game, trials: int = 1500) -> Verdict:
@@ -34,7 +34,7 @@ def hockey_stick(game: Game, trials: int) -> tuple[float, float]:
     return float(parts.mean()), float(parts.std() / np.sqrt(len(parts)))
 
 
-@pytest.mark.parametrize("game", [ALONE, WHOLE], ids=lambda game: game.pair)
+@pytest.mark.parametrize("game", [ALONE, FRAME, WHOLE], ids=lambda game: game.pair)
 def test_rows_are_as_private_as_claimed_and_no_more(game: Game) -> None:
     mean, error = hockey_stick(game, 2000)
     assert mean - 5.5 * error < CLAIM.delta
@@ -42,7 +42,7 @@ def test_rows_are_as_private_as_claimed_and_no_more(game: Game) -> None:
     assert error < 0.06 * CLAIM.delta
 
 
-@pytest.mark.parametrize("game", [ALONE, CROWD, NOWHERE, WHOLE], ids=lambda game: game.pair)
+@pytest.mark.parametrize("game", [ALONE, CROWD, NOWHERE, FRAME, WHOLE], ids=lambda game: game.pair)
 def test_no_pair_of_tables_convicts_them(game: Game) -> None:
     found = verdict(game, 400)
     assert not found.violation, found.headline()
@@ -65,9 +65,10 @@ def test_a_number_of_rows_that_depends_on_them_is_convicted() -> None:
     assert not verdict(NOWHERE, 200).violation
 
 
-def test_a_matrix_that_was_known_before_is_convicted(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("game", [ALONE, FRAME], ids=lambda game: game.pair)
+def test_a_matrix_that_was_known_before_is_convicted(game: RowsGame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_module, "normals", faults.SameMatrix())
-    mean, error = hockey_stick(ALONE, 1000)
+    mean, error = hockey_stick(game, 500)
     assert mean - 5.5 * error > CLAIM.delta
 
 
@@ -85,4 +86,4 @@ def test_the_audit_runs_by_its_name() -> None:
     found = run("slicing-rows", epsilon=1.0, delta=1e-5, trials=100, workers=1, insecure_seed=1)
     assert not found.violation
     assert found.claimed.mu is None
-    assert len(found.findings) == 8
+    assert len(found.findings) == 10

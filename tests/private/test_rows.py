@@ -22,7 +22,7 @@ from sfumato.private.engines import local
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import NORMAL_BITS, insecure_bits, normals, secure_bits
 from sfumato.private.queries import LATENT_BITS, Histograms, ScoreImage
-from sfumato.private.rows import NoisyRows, RowVectors, Whole, frame_rounding, plan_rows, project, shuffled
+from sfumato.private.rows import NoisyRows, RowVectors, Whole, matrix_rounding, plan_rows, project, shuffled
 from sfumato.private.slicing_law import Slices
 from sfumato.private.source import Source
 from sfumato.private.units import Units
@@ -191,9 +191,10 @@ def test_the_rounding_of_the_matrix_is_what_is_paid_for() -> None:
     """|u^T (U - drawn)| for the worst u is the spectral norm of the rounding errors, at most their Frobenius norm."""
     dim, projections = 50, 20
     errors = np.random.default_rng(1).uniform(-0.5, 0.5, size=(dim, projections)) * 2.0**-NORMAL_BITS / math.sqrt(dim)
-    assert np.linalg.norm(errors, 2) <= np.linalg.norm(errors) <= frame_rounding(projections)
+    paid = matrix_rounding(Slices(dim, projections, 1.0, 1.0))
+    assert np.linalg.norm(errors, 2) <= np.linalg.norm(errors) <= paid
     worst = np.full((dim, projections), 0.5) * 2.0**-NORMAL_BITS / math.sqrt(dim)
-    assert np.linalg.norm(worst, 2) == pytest.approx(frame_rounding(projections))
+    assert np.linalg.norm(worst, 2) == pytest.approx(paid)
 
 
 # The answer
@@ -286,7 +287,7 @@ def test_rows_are_replace_one_only(adjacency: Adjacency) -> None:
         ({"dim": 7}, "set aside for 7 coordinates"),
         ({"distance": 1.0}, "that move by 1 in 1 rows, not for 5 that move by 3 in 1"),
         ({"rounding": 0.0}, "whose rounding has to be paid for"),
-        ({"law": "orthonormal"}, "projected by a Gaussian matrix"),
+        ({"law": "orthonormal"}, "whose rounding has to be paid for"),
     ],
 )
 def test_slices_that_do_not_pay_for_the_vectors_are_refused(change: dict[str, Any], message: str) -> None:

@@ -164,13 +164,57 @@ def test_theorem_one_asks_for_more_than_it_needs() -> None:
         assert by_quadrature(EPSILON, 0.0, Slices(dim, projections, 1.0, sigma)) < DELTA / 10
 
 
-def test_theorem_one_is_at_its_least_over_alpha() -> None:
+@pytest.mark.parametrize("mu", [0.0, 0.15])
+def test_theorem_one_is_at_its_least_over_alpha(mu: float) -> None:
     sigma, dim, projections = 5.38, 100, 100
     alphas = 1.0 + np.exp(np.linspace(math.log(1e-3), math.log(60.0), 200_000))
     room = dim - (alphas**2 - alphas) / sigma**2
     valid = room > 0
-    values = projections * alphas / (2 * sigma**2 * room) + math.log(1 / DELTA) / (alphas - 1)
-    assert theorem_epsilon(DELTA, sigma, dim, projections) == pytest.approx(values[valid].min(), rel=1e-8)
+    renyi = projections * alphas / (2 * sigma**2 * room) + alphas * mu**2 / 2
+    values = renyi + math.log(1 / DELTA) / (alphas - 1)
+    found = theorem_epsilon(DELTA, mu, Slices(dim, projections, 1.0, sigma))
+    assert found == pytest.approx(values[valid].min(), rel=1e-8)
+
+
+def test_theorem_one_is_above_the_renyi_divergence_that_it_bounds() -> None:
+    """With the error of a rounded matrix in the worst direction, E e^((alpha - 1) alpha T / 2) by quadrature."""
+    dim, projections, mu, error = 30, 6, 0.3, 0.1
+    slices = Slices(dim, projections, 2.0, 8.0, rounding=error)
+    law = stats.chi2(projections)
+
+    def epsilon(alpha: float) -> float:
+        def height(x: float) -> float:
+            moved = (slices.distance / slices.sigma * (math.sqrt(x / dim) + error)) ** 2
+            return math.exp((alpha - 1) * alpha * moved / 2) * float(law.pdf(x))
+
+        moment = integrate.quad(height, 0.0, 200.0, epsabs=0.0, epsrel=1e-9, limit=400)[0]
+        return alpha * mu**2 / 2 + (math.log(moment) + math.log(1 / DELTA)) / (alpha - 1)
+
+    least = min(epsilon(alpha) for alpha in np.linspace(2.0, 30.0, 40))
+    assert least < theorem_epsilon(DELTA, mu, slices) < 1.3 * least
+    assert theorem_epsilon(DELTA, mu, replace(slices, rounding=0.0)) < least  # the twins
+    assert theorem_epsilon(DELTA, 0.0, slices) < least
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.floats(0.05, 20.0), st.floats(-9.0, -0.5), st.integers(2, 200), st.integers(1, 200), st.floats(0.0, 0.9))
+def test_what_theorem_one_asks_for_is_enough_by_the_exact_law(
+    epsilon: float, exponent: float, dim: int, projections: int, share: float
+) -> None:
+    delta = 10.0**exponent
+    mu = share * (math.sqrt(2 * (math.log(1 / delta) + epsilon)) - math.sqrt(2 * math.log(1 / delta)))
+    known = {"dim": dim, "projections": projections, "distance": 3.0, "mu": mu, "rounding": 1e-5}
+    sigma = slicing_sigma(epsilon, delta, method="theorem1", **known)
+    slices = Slices(dim, projections, 3.0, sigma, rounding=1e-5)
+    assert delta_of(epsilon, mu, [slices]) < delta
+    assert theorem_epsilon(delta, mu, slices) <= epsilon * (1.0 + 1e-12)
+    assert theorem_epsilon(delta, mu, replace(slices, sigma=0.99 * sigma)) > epsilon
+
+
+def test_theorem_one_refuses_a_mu_that_leaves_nothing() -> None:
+    with pytest.raises(ArgumentError, match=r"leaves nothing of epsilon = 1, delta = 1e-05 by theorem1"):
+        slicing_sigma(1.0, 1e-5, dim=10, projections=10, mu=0.21, method="theorem1")
+    assert slicing_sigma(1.0, 1e-5, dim=10, projections=10, mu=0.21) < 50.0
 
 
 def test_a_fixed_matrix_costs_its_largest_eigenvalue() -> None:
@@ -316,8 +360,9 @@ def test_a_grid_that_rounds_down_would_be_seen(monkeypatch: pytest.MonkeyPatch) 
         ({"law": "orthonormal", "projections": 5000}, "at most 4096"),
         ({"distance": math.nan}, "distance must be a number between"),
         ({"rounding": -1.0}, "rounding must lie between 0 and 1"),
-        ({"method": "rdp"}, "method must be 'exact' or 'theorem1', not 'rdp'"),
-        ({"method": "theorem1", "law": "orthonormal"}, "theorem1 is about a Gaussian U by itself"),
+        ({"method": "rdp"}, "slices are calibrated by 'exact' or 'theorem1', not 'rdp'"),
+        ({"method": "theorem1", "law": "orthonormal"}, "theorem1 is proved for a Gaussian U and one row a unit"),
+        ({"method": "theorem1", "rows": 2}, "theorem1 is proved for a Gaussian U and one row a unit"),
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"delta": 1.0}, "delta must lie inside"),
     ],

@@ -15,6 +15,7 @@ from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, VIEW, Insider
 from sfumato.audit.queries import Tables
 from sfumato.bins import FloatArray
+from sfumato.mixture_release import MixtureRelease
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries import Asker
@@ -134,11 +135,13 @@ def clustmix(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
 def file_numbers(release: Release, room: int = 0) -> FloatArray:
     """Every number in a release file: the arrays, each filled up with zeros to `room`, and what its schema and its
     guarantee say."""
-    arrays = [*released_arrays(release).values(), release.mixture.component_class]
+    arrays: list[Any] = list(released_arrays(release).values())
+    arrays += [release.mixture.component_class] if isinstance(release, MixtureRelease) else []
     parts = [np.ravel(array).astype(np.float64) for array in arrays]
     parts = [np.pad(part, (0, max(room - len(part), 0))) for part in parts]
     public = [release.schema.dump(), guarantee_data(release.guarantee)]
-    public += [] if release.labeller is None else [{"alpha": release.labeller.alpha}]
+    labeller = release.labeller if isinstance(release, MixtureRelease) else None
+    public += [] if labeller is None else [{"alpha": labeller.alpha}]
     return np.concatenate([*parts, list(_numbers(public))])
 
 

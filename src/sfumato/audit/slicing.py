@@ -29,6 +29,7 @@ from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.queries import LATENT_BITS, SLACK, Histograms, ScoreImage
 from sfumato.private.rows import NoisyRows, RowPlan, RowVectors, plan_rows
+from sfumato.private.slicing_law import Frames
 from sfumato.private.source import Source
 from sfumato.published.slicing import release_slices, theorem_sigma
 from sfumato.schema import Schema
@@ -59,6 +60,8 @@ class RowsGame:
     projections: int
     crowd: int
     rows: tuple[tuple[float, str], tuple[float, str]]  # the value in every column, and the label, in either table
+    law: str = Frames.GAUSSIAN
+    slice_dim: int = 1
     curator: Callable[..., Curator] = Curator
     engine: Callable[..., LocalEngine] = LocalEngine
 
@@ -73,7 +76,15 @@ class RowsGame:
 
     @cached_property
     def _plan(self) -> RowPlan:
-        return plan_rows(self.claim.epsilon, self.claim.delta, VECTORS, mu=self._mu, projections=self.projections)
+        return plan_rows(
+            self.claim.epsilon,
+            self.claim.delta,
+            VECTORS,
+            mu=self._mu,
+            projections=self.projections,
+            law=self.law,
+            slice_dim=self.slice_dim,
+        )
 
     @cached_property
     def _engines(self) -> tuple[Summed, Summed]:
@@ -113,13 +124,15 @@ def _evidence(found: NoisyRows, shown: FloatArray) -> float:
 
 
 def slicing_rows(claim: Claim, adjacency: Adjacency) -> list[RowsGame]:
-    """Slices, and rows that are not sliced because there are as many projections as columns."""
+    """Slices of either law, and rows that are not sliced because there are as many projections as columns."""
     opposite = (LOW, "a"), (HIGH, "a")
     nowhere = (HIGH, "a"), (HIGH, "unheard of")
+    frame = Frames.ORTHONORMAL, 3
     return [
         RowsGame("the only row replaced by its opposite, slices", claim, 3, 0, opposite),
         RowsGame("a row in a crowd replaced by its opposite, slices", claim, 3, 3, opposite),
         RowsGame("a row replaced by one that counts nowhere, slices", claim, 3, 1, nowhere),
+        RowsGame("the only row replaced by its opposite, an orthonormal slice", claim, 3, 0, opposite, *frame),
         RowsGame("the only row replaced by its opposite, whole rows", claim, len(COLUMNS), 0, opposite),
     ]
 

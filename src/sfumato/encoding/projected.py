@@ -96,6 +96,24 @@ class Projected:
         return np.asarray(low + (high - low) * (level - below))
 
 
+@dataclass(frozen=True)
+class Clipped:
+    """Columns in groups that a generator makes itself: between their bounds, whatever it makes of them."""
+
+    projection: Projection
+
+    name = "projected"
+
+    def places(self, made: FloatArray) -> Places:
+        """Where columns lie between their bounds, from 0 to 1."""
+        return np.clip(made, 0.0, 1.0).astype(np.float32)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """(coordinates, columns): the projection as it is applied to places seen from the middle."""
+        return np.asarray(self.projection.matrix * 2.0 ** -(ENTRY_BITS + self.projection.halvings), dtype=np.float64)
+
+
 def column_variances(projection: Projection, mixture: GaussianMixture) -> FloatArray:
     """(classes, columns): the variance that a mixture's coordinates give each column."""
     back = projection.back

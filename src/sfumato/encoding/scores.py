@@ -60,6 +60,26 @@ class Latent1D:
         return np.where(u >= 1.0, np.inf, inside)
 
 
+@dataclass(frozen=True)
+class Tabled:
+    """How one latent coordinate of a class is distributed, by its quantiles at the middles of equal shares."""
+
+    quantiles: FloatArray
+
+    @cached_property
+    def _shares(self) -> FloatArray:
+        return (np.arange(len(self.quantiles)) + 0.5) / len(self.quantiles)
+
+    def cdf(self, z: FloatArray) -> FloatArray:
+        return np.asarray(np.interp(z, self.quantiles, self._shares))
+
+    def log_density(self, z: FloatArray) -> FloatArray:
+        raise NotImplementedError("a table of quantiles has no density")
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        return np.asarray(np.interp(u, self._shares, self.quantiles))
+
+
 class StandardNormal:
     """The latent coordinate of a class that is one Gaussian."""
 
@@ -74,6 +94,7 @@ class StandardNormal:
 
 
 STANDARD = StandardNormal()
+Law = Latent1D | StandardNormal | Tabled
 
 
 @dataclass(frozen=True)
@@ -87,9 +108,9 @@ class ColumnScores:
 
     order: IntArray
     masses: FloatArray
-    latent: tuple[Latent1D | StandardNormal, ...] | None = None
+    latent: tuple[Law, ...] | None = None
 
-    def law(self, k: int) -> Latent1D | StandardNormal:
+    def law(self, k: int) -> Law:
         return STANDARD if self.latent is None else self.latent[k]
 
     @cached_property
@@ -197,6 +218,16 @@ class Scores:
         return Scores(
             tuple(
                 replace(column, latent=tuple(Latent1D(weights[m], mixture.means[m, c], sds[m, c]) for m in members))
+                for c, column in enumerate(self.columns)
+            )
+        )
+
+    def tabled(self, rows: Sequence[FloatArray]) -> Scores:
+        """The same marginals over the latent space of a model that is known by rows drawn from it, class by class."""
+        ordered = [np.sort(drawn, axis=0) for drawn in rows]
+        return Scores(
+            tuple(
+                replace(column, latent=tuple(Tabled(drawn[:, c]) for drawn in ordered))
                 for c, column in enumerate(self.columns)
             )
         )

@@ -18,7 +18,9 @@ from sfumato.bins import FloatArray, Layout
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.forecast import LOOKS, best_forecast, broken_stick
 from sfumato.mechanisms.shares import split
+from sfumato.mechanisms.slices import SliceOptions, SlicePlan, plan_slices
 from sfumato.private.accounting import Adjacency
+from sfumato.projections import Projection
 
 DEFAULT_ROWS = 10_000  # a public guess, where the user makes none
 MOST_ROWS = 1 << 60
@@ -47,6 +49,8 @@ WIDE = 128  # coordinates of a projection: more need most of the budget to find 
 MOST_SIGMA = 10.0
 ADAPTS = ("auto", "labels", "points", "both")
 MOST_LABEL_WEIGHTS = 2000  # of a label model: its Hessian has the square of that
+NO_OPTIONS = SliceOptions()
+SLICED_HISTOGRAMS = {"central": 0.6, "rows": 0.3}  # of slicing, for the encoding
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,18 @@ class Plan:
     sigma_max: float = SIGMA_MAX  # the noise that a point of clustmix may carry
     most_cells: int = MOST_CELLS  # of a class in clustmix
     alpha: float = ALPHA  # how much adapted labels and points are held to what they were
+    slicing: SlicePlan | None = None  # of mechanism slicing alone
+
+    @property
+    def asks_rows(self) -> bool:
+        """Whether every row is asked for, and not only sums over rows."""
+        return self.slicing is not None and self.slicing.form == "rows"
+
+    @property
+    def slice_dim(self) -> int:
+        """Of slicing."""
+        assert self.slicing is not None
+        return self.slicing.slice_dim
 
     def share(self, name: str) -> float:
         """A round's part of the squared budget; 0 where there is no such round."""
@@ -131,12 +147,16 @@ def make_plan(
     mechanism: str = "mixture",
     sigma_max: float | None = None,
     alpha: float | None = None,
+    slices: SliceOptions = NO_OPTIONS,
+    delta_left: float | None = None,
 ) -> Plan:
     """Divide the budget between histograms and moments from public facts alone.
 
     `components` a class, or "auto" for as many as pay by noisy answers. Without a word, scores choose and data units
-    have one. `adapt` sets a part aside for the labels, or the points of clustmix.
+    have one. `adapt` sets a part aside for the labels, or the points of clustmix. `slices` is what is said of slicing,
+    and `delta_left` the delta that its noise is for, where units take a part of it.
     """
+    slices.check(mechanism)
     guess = DEFAULT_ROWS if rows is None else rows
     if isinstance(guess, bool) or not isinstance(guess, int) or not 1 <= guess <= MOST_ROWS:
         raise ArgumentError(f"rows must be a whole number above 0, a public guess at the number of rows, not {rows!r}")
@@ -152,7 +172,16 @@ def make_plan(
         rest = (1.0 - division.shares[0]) * (1.0 - LLOYD_SHARE) * kept * mu**2 / reach
         columns = len(layout.names)
         number = 1 if best_number(guess / layout.classes, columns, columns, rest) == 1 else None
-    if mechanism == "clustmix":
+    sliced: SlicePlan | None = None
+    if mechanism == "slicing":
+        division = _into_slices(division, encoding, slices.form or "central")
+        far = Projection.of(layout.groups).radius if layout.groups else radius(len(layout.names))
+        beside = mu * math.sqrt(1.0 - division.shares[-1])
+        left = delta if delta_left is None else delta_left
+        sliced = plan_slices(slices, layout, far, epsilon, left, beside, None if unit_rows == 1 else unit_rows)
+        if sliced.slices:  # which the budget holds beside its mu
+            division, mu = _without_last(division), beside
+    elif mechanism == "clustmix":
         division = _into_points(division, encoding)
     elif number != 1 and encoding != "projected":
         division = _into_cells(division) if encoding == "scores" else _into_clusters(division)
@@ -177,6 +206,7 @@ def make_plan(
         sigma_max=_sigma_max(sigma_max, mechanism, encoding),
         most_cells=GROUP_CELLS if encoding == "projected" else MOST_CELLS,
         alpha=_alpha(alpha, adapted, encoding),
+        slicing=sliced,
     )
 
 
@@ -202,6 +232,8 @@ def _sigma_max(sigma_max: float | None, mechanism: str, encoding: str) -> float:
 
 def _number(components: int | str | None, encoding: str, mechanism: str) -> int | None:
     """How many components a class has; None where noisy answers are to say."""
+    if components is not None and mechanism == "slicing":
+        raise ArgumentError("components are for mechanisms 'mixture' and 'clustmix'; a generator has none")
     chosen = encoding == "scores" or mechanism == "clustmix"
     if components == "auto" and encoding == "projected" and mechanism == "mixture":
         return 1
@@ -221,6 +253,8 @@ def what_adapts(adapt: bool | str | None, layout: Layout, encoding: str, mechani
     distribution; in clustmix, whose task is to train on, labels wherever they can be: "auto"."""
     if adapt is None:
         adapt = "auto" if mechanism == "clustmix" else False
+    if adapt and mechanism == "slicing":
+        raise ArgumentError("adapt is for mechanisms 'mixture' and 'clustmix'")
     if not (isinstance(adapt, bool) or adapt in ADAPTS):
         raise ArgumentError(f"adapt must be True, False or one of {', '.join(map(repr, ADAPTS))}, not {adapt!r}")
     asked = {"points": ("points",), "both": ("points", "labels")}.get(str(adapt), ("labels",) if adapt else ())
@@ -356,6 +390,33 @@ def _into_points(one: _Division, encoding: str) -> _Division:
         ),
         shares=(*one.shares[:before], *(rest * part for part in parts), *one.shares[after:]),
         expected_kl={},  # what many small cells are worth is not forecast
+    )
+
+
+def _into_slices(one: _Division, encoding: str, form: str) -> _Division:
+    """The rounds of slicing: what the encoding needs, then what generators are trained on."""
+    kept: tuple[str, ...] = one.names[:1]
+    shares: tuple[float, ...] = (SLICED_HISTOGRAMS[form],)
+    if encoding == "projected":
+        kept, shares = (("centres",), (0.2,)) if form == "rows" else (("centres", "shape"), (0.08, 0.22))
+    last = {
+        "central": ("waves", "class sums of cosines and sines along random slices: what generators are trained on"),
+        "rows": ("rows", "every row with noise of its own: what generators are trained on"),
+    }[form]
+    return replace(
+        one,
+        names=(*kept, last[0]),
+        purposes=(*one.purposes[: len(kept)], last[1]),
+        shares=(*shares, 1.0 - sum(shares)),
+        expected_kl={},  # what a network makes of it is not forecast
+    )
+
+
+def _without_last(one: _Division) -> _Division:
+    """The rounds but for the last one, as shares of what they have together."""
+    rest = sum(one.shares[:-1])
+    return replace(
+        one, names=one.names[:-1], purposes=one.purposes[:-1], shares=tuple(s / rest for s in one.shares[:-1])
     )
 
 

@@ -135,7 +135,8 @@ def slicing_sigma(
     (`law`). `mu` is that of Gaussian queries asked beside it; `rounding` and `rows` are as in `Slices`. A U that is not
     drawn afresh, after the rows are fixed, needs distance * sqrt(largest eigenvalue of U U^T) / mu_of(epsilon, delta).
 
-    `method` is "exact", or "theorem1" for the bound of Greenewald et al. (2024), which asks for more.
+    `method` is "exact", or "theorem1" for the bound of Greenewald et al. (2024), which asks for more: for a Gaussian U
+    and one row a unit, composed with `mu` in Renyi DP.
 
     >>> [round(slicing_sigma(1.0, 1e-5, dim=100, projections=100, method=m), 2) for m in ("exact", "theorem1")]
     [3.84, 5.38]
@@ -144,20 +145,37 @@ def slicing_sigma(
     _check_delta(delta)
     _check_mu(mu)
     known = Slices(dim, projections, distance, 1.0, law, slice_dim, rounding, rows)  # refuses what is none
-    if method == "theorem1":
-        if known.law != Frames.GAUSSIAN or mu != 0.0 or rounding != 0.0 or rows != 1:
-            raise ArgumentError("theorem1 is about a Gaussian U by itself; take method='exact'")
-        return distance * _turning_point(lambda ratio: theorem_epsilon(delta, ratio, dim, projections) > epsilon)[1]
-    if method != "exact":
-        raise ArgumentError(f"method must be 'exact' or 'theorem1', not {method!r}")
+    check_method(method, law, rows)
     left = _delta_left(epsilon, delta, MOST_COORDINATES * DISTANCE_PER_COORDINATE)
-    if left <= 0.0 or _delta(epsilon, mu) >= left:
-        raise ArgumentError(f"mu {mu:g} beside the slices leaves nothing of epsilon = {epsilon:g}, delta = {delta:g}")
+    if left <= 0.0 or not _leaves_room(method, epsilon, left, mu):
+        by = "" if method == "exact" else f" by {method}"
+        raise ArgumentError(
+            f"mu {mu:g} beside the slices leaves nothing of epsilon = {epsilon:g}, delta = {delta:g}{by}"
+        )
 
     def exceeds(sigma: float) -> bool:
-        return sliced_delta(epsilon, mu, [replace(known, sigma=sigma)]) > left
+        slices = replace(known, sigma=sigma)
+        if method == "theorem1":
+            return theorem_epsilon(left, mu, slices) > epsilon
+        return sliced_delta(epsilon, mu, [slices]) > left
 
     return _turning_point(exceeds)[1]
+
+
+def check_method(method: str, law: str, rows: int) -> None:
+    """Refuse a calibration of slices that is none, or not proved for these."""
+    if method not in ("exact", "theorem1"):
+        raise ArgumentError(f"slices are calibrated by 'exact' or 'theorem1', not {method!r}")
+    if method == "theorem1" and (law != Frames.GAUSSIAN or rows != 1):
+        raise ArgumentError("theorem1 is proved for a Gaussian U and one row a unit; take 'exact'")
+
+
+def _leaves_room(method: str, epsilon: float, delta: float, mu: float) -> bool:
+    """Whether Gaussian queries of `mu` leave anything to slices."""
+    if method == "exact":
+        return _delta(epsilon, mu) < delta
+    # alpha mu^2 / 2 + ln(1 / delta) / (alpha - 1) at its least; a hair of epsilon is left, or sigma has no end.
+    return mu * (mu / 2 + math.sqrt(-2.0 * math.log(delta))) < epsilon * (1.0 - 1e-9)
 
 
 def add_up(mus: Iterable[float]) -> float:

@@ -45,7 +45,11 @@ _POINTS = 1 << 12  # of the grid
 _BELOW = 1e-15  # mass below the grid, which moves up to its first point
 _BEYOND = 1e-30  # mass beyond it, for which the worst is assumed
 
+REDRAWN = 2.0**-30
+"""The share of orthonormal frames that may be drawn again: delta grows by 1 / (1 - REDRAWN) for each frame."""
+
 # scipy's incomplete gamma and beta functions were seen to be right to 1e-13; a cell holds about 1/_POINTS of a tail.
+# Every frame's mass is taken so much larger, which pays for REDRAWN too.
 _MASS_ERROR = 1e-8
 # The share of a cell's mass at its upper end is off by less; at worst it is a step too far up, which is safe.
 _SHARE_ERROR = 1e-4
@@ -72,7 +76,7 @@ class Slices:
 
     `projections` is m', the columns of U in all slices; `distance` bounds how far one unit's rows can move, in L2;
     `sigma` is the noise on every projection; `rows` of a unit may move. U as published is rounded:
-    |u^T (published U - U)| is at most `rounding`.
+    |u^T published U| is at most |u^T U| + `rounding` for a unit vector u.
 
     >>> Slices(dim=100, projections=100, distance=1.0, sigma=3.85)
     Slices(dim=100, projections=100, distance=1.0, sigma=3.85, law='gaussian', slice_dim=1, rounding=0.0, rows=1)
@@ -126,18 +130,23 @@ def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     return min(1.0, found * (1.0 + _MASS_ERROR) + sys.float_info.min)
 
 
-def theorem_epsilon(delta: float, ratio: float, dim: int, projections: int) -> float:
-    """Theorem 1 of Greenewald et al. for sigma / D = `ratio`: with gamma = (alpha^2 - alpha) / ratio^2 below d,
-    epsilon = m' alpha / (2 ratio^2 (d - gamma)) + ln(1 / delta) / (alpha - 1), at its least over alpha."""
-    square = ratio * ratio
-    most = (math.sqrt(1.0 + 4.0 * dim * square) - 1.0) / 2.0  # alpha - 1 where gamma = d
+def theorem_epsilon(delta: float, mu: float, slices: Slices) -> float:
+    """Theorem 1 of Greenewald et al. for a Gaussian U, beside Gaussian queries of `mu`, which add alpha mu^2 / 2.
+
+    With w = (D / sigma)^2 and gamma = (alpha^2 - alpha) w below d, epsilon = m' alpha w / (2 (d - gamma)) +
+    alpha mu^2 / 2 + ln(1 / delta) / (alpha - 1), at its least over alpha. A rounded U has T <= w S + shift.
+    """
+    weight, dim = slices.weight, slices.dim
+    beside = mu * mu + slices.shift
+    most = (math.sqrt(1.0 + 4.0 * dim / weight) - 1.0) / 2.0  # alpha - 1 where gamma = d
 
     def epsilon(log_share: float) -> float:
         more = most * math.exp(log_share)
-        left = dim - more * (more + 1.0) / square
+        left = dim - more * (more + 1.0) * weight
         if left <= 0.0 or more <= 0.0:
             return math.inf
-        return projections * (more + 1.0) / (2.0 * square * left) - math.log(delta) / more
+        square = slices.projections * weight / left + beside  # alpha times half of it is the Renyi divergence
+        return (more + 1.0) / 2.0 * square - math.log(delta) / more
 
     low, high = math.log(1e-12), 0.0
     for _ in range(80):  # it falls, then rises; and any alpha would be valid
@@ -322,8 +331,7 @@ def _check_counts(slices: Slices) -> None:
     ):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
             raise ArgumentError(f"{name} must be a whole number from 1 to {most}, not {value!r}")
-    if slices.law not in tuple(Frames):
-        raise ArgumentError(f"law must be {' or '.join(repr(str(each)) for each in Frames)}, not {slices.law!r}")
+    check_law(slices.law)
     if slices.projections % slices.slice_dim:
         raise ArgumentError(f"projections must be a multiple of slice_dim, {slices.slice_dim}")
     if slices.law == Frames.GAUSSIAN:
@@ -332,6 +340,12 @@ def _check_counts(slices: Slices) -> None:
         raise ArgumentError("orthonormal slices must have fewer columns than the rows have; release the rows instead")
     if slices.projections // slices.slice_dim > MOST_FRAMES:
         raise ArgumentError(f"orthonormal slices are at most {MOST_FRAMES}; law='gaussian' takes more")
+
+
+def check_law(law: str) -> None:
+    """Refuse a law that matrices of projections do not have."""
+    if law not in tuple(Frames):
+        raise ArgumentError(f"law must be {' or '.join(repr(str(each)) for each in Frames)}, not {law!r}")
 
 
 def _is_number(value: object) -> bool:

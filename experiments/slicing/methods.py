@@ -1,0 +1,79 @@
+"""Every way to make synthetic rows that is compared here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import sfumato as sf
+from experiments.slicing.plain import Plain
+from experiments.three_a import methods as three_a
+from experiments.three_a.cube import Cube
+from experiments.three_a.data import DataSet
+from experiments.three_a.methods import Method, NotThere
+from sfumato.api import MECHANISMS
+
+SLICE_DIM = 2
+
+Maker = Callable[[DataSet, float, float, int | None, int], pd.DataFrame]
+
+
+def sliced(**options: Any) -> Maker:
+    """The strict slicing mechanism with these options of `sf.fit`."""
+
+    def make(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
+        if "slicing" not in MECHANISMS:
+            raise NotThere("this library has no mechanism 'slicing'")
+        assert data.schema is not None  # every data set here has one
+        given = {"epsilon": epsilon, "delta": delta, "rows": data.rows, "insecure_seed": seed, **options}
+        return sf.fit(data.train, data.schema, mechanism="slicing", **given).sample(rows, seed=seed)
+
+    return make
+
+
+def rows_form(slice_dim: int) -> Maker:
+    """The paper's form: noise on every row's projections. It publishes how many rows there are: one is replaced."""
+    return sliced(form="rows", slice_dim=slice_dim, adjacency="replace-one")
+
+
+def from_arrays(module: str, name: str, **options: Any) -> Maker:
+    """A method of `sfumato.published` that takes and gives numbers, category codes and classes, as DP-MERF does."""
+
+    def make(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
+        method = getattr(import_module(f"sfumato.published.{module}"), name, None)
+        if method is None:
+            raise NotThere(f"sfumato.published.{module} has no {name}")
+        plain = Plain(data)
+        cube = Cube.of(plain.set)
+        x, y = cube.points(plain.set.train)
+        public = {"bounds": (0.0, 1.0), "levels": cube.levels, "rows": rows}
+        given = {"epsilon": epsilon, "delta": delta, "rng": np.random.default_rng(seed), **options}
+        numbers, codes, labels = method(*cube.taken_apart(x), y, len(data.classes), **public, **given)
+        return plain.back(cube.frame(cube.put_together(numbers, codes), labels))
+
+    return make
+
+
+REAL = "real"
+CLAIMED = "claims DP for rows at distance 1"
+
+METHODS: dict[str, Method] = {
+    REAL: Method("real rows", "none", three_a.real, random=False),
+    "mixture": Method("mixture", "DP", three_a.mixture),
+    "central": Method(f"slicing, central, k = {SLICE_DIM}", "DP", sliced(form="central", slice_dim=SLICE_DIM)),
+    "central-replaced": Method(
+        f"slicing, central, k = {SLICE_DIM}, a row replaced",
+        "DP, replace-one",
+        sliced(form="central", slice_dim=SLICE_DIM, adjacency="replace-one"),
+    ),
+    "rows1": Method("slicing, rows, k = 1", "DP, replace-one", rows_form(1)),
+    "rows2": Method("slicing, rows, k = 2", "DP, replace-one", rows_form(2)),
+    "rows3": Method("slicing, rows, k = 3", "DP, replace-one", rows_form(3)),
+    "printed": Method("slicing as printed, k = 1", CLAIMED, from_arrays("slicing", "synthesize", slice_dim=1)),
+    "wasserstein": Method("sliced Wasserstein", CLAIMED, from_arrays("baselines", "sliced_wasserstein")),
+    "merf": Method("DP-MERF", "DP", from_arrays("baselines", "dp_merf")),
+}

@@ -1,0 +1,269 @@
+"""The part of a release file that is a generator's: what was bought, the network, and how far its training is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, FailFast, Field
+
+from sfumato.bins import Layout
+from sfumato.encoding.projected import Clipped
+from sfumato.encoding.scores import Scores
+from sfumato.generator_release import GeneratorRelease, image_of
+from sfumato.mechanisms.train import lift_of
+from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space
+from sfumato.models.generator import Generator, OwnGenerator, Progress
+from sfumato.release import Guarantee
+from sfumato.schema import Schema
+from sfumato.training.network import KINDS, Architecture
+from sfumato.training.settings import Training
+
+MOST_WAVES = 1 << 20
+MOST_ROWS = 1 << 40
+MOST_COORDINATES = 1 << 20
+MOST_LEAVES = 10_000
+LARGEST_WEIGHT = 1e6
+Small = np.float32  # of weights and noisy rows, of which there are many
+
+Whole = Annotated[int, Field(strict=True, ge=0)]
+Insist = Callable[[Any, str], None]
+Shapes = dict[str, tuple[int, ...]]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class _Waves(_Strict):
+    form: Literal["central"]
+    waves: Annotated[int, Field(strict=True, ge=1, le=MOST_WAVES)]
+    coordinates: Annotated[int, Field(strict=True, ge=1, le=MOST_COORDINATES)]
+
+
+class _Rows(_Strict):
+    form: Literal["rows"]
+    rows: Annotated[int, Field(strict=True, ge=0, le=MOST_ROWS)]
+    coordinates: Annotated[int, Field(strict=True, ge=1, le=MOST_COORDINATES)]
+    projections: Annotated[int, Field(strict=True, ge=1, le=MOST_COORDINATES)] | None
+    slice_dim: Annotated[int, Field(strict=True, ge=1, le=MOST_COORDINATES)]
+    sd: Annotated[float, Field(gt=0)]
+    radius: Annotated[float, Field(gt=0)]
+    height: Annotated[float, Field(ge=0)]
+
+
+class _Network(_Strict):
+    kind: Literal["mlp", "conv"]
+    width: Annotated[int, Field(strict=True, ge=1, le=4096)]
+    depth: Annotated[int, Field(strict=True, ge=1, le=16)]
+    channels: Annotated[int, Field(strict=True, ge=0, le=256)]
+
+
+class _Own(_Strict):
+    kind: Literal["own"]
+    leaves: Annotated[tuple[tuple[Whole, ...], ...], FailFast()] = Field(max_length=MOST_LEAVES)
+
+
+class _Training(_Strict):
+    steps: Whole
+    rows: Whole
+    rate: float
+    architecture: str
+    width: Whole
+    depth: Whole
+    channels: Whole
+    divergence: str
+    seed: Whole
+    number: Whole
+    step: Whole
+    loss: float | None
+    finished: bool
+    resumable: bool
+
+
+class GeneratorDocument(_Strict):
+    """What `release.json` says of a generator."""
+
+    bought: _Waves | _Rows = Field(discriminator="form")
+    network: _Network | _Own = Field(discriminator="kind")
+    training: _Training
+
+
+def document(release: GeneratorRelease) -> dict[str, Any]:
+    """A generator as plain JSON data; its numbers are among the arrays."""
+    return {
+        "bought": _bought_data(release.bought),
+        "network": _network_data(release.generator),
+        "training": asdict(release.progress.settings)
+        | {
+            "number": release.progress.number,
+            "step": release.progress.step,
+            "loss": release.progress.loss,
+            "finished": release.progress.finished,
+            "resumable": release.progress.memory is not None,
+        },
+    }
+
+
+def _bought_data(bought: Bought) -> dict[str, Any]:
+    if isinstance(bought, BoughtWaves):
+        return {"form": bought.form, "waves": len(bought.frequencies), "coordinates": bought.frequencies.shape[1]}
+    whole = bought.directions is None
+    return {
+        "form": bought.form,
+        "rows": len(bought.values),
+        "coordinates": bought.values.shape[1] if bought.directions is None else len(bought.directions),
+        "projections": None if whole else bought.values.shape[1],
+        "slice_dim": bought.slice_dim,
+        "sd": bought.sd,
+        "radius": bought.radius,
+        "height": bought.height,
+    }
+
+
+def _network_data(generator: Generator | OwnGenerator) -> dict[str, Any]:
+    if isinstance(generator, OwnGenerator):
+        return {"kind": "own", "leaves": [list(leaf.shape) for leaf in generator.leaves]}
+    known = generator.architecture
+    return {"kind": known.kind, "width": known.width, "depth": known.depth, "channels": known.channels}
+
+
+def arrays(release: GeneratorRelease) -> dict[str, Any]:
+    """Every array of a generator's release but the encoder's."""
+    bought, generator = release.bought, release.generator
+    found: dict[str, Any] = {"counts": bought.counts}
+    if isinstance(bought, BoughtWaves):
+        found |= {"frequencies": bought.frequencies, "waves": bought.means, "waves_sd": bought.sd}
+    else:
+        found["rows"] = bought.values.astype(Small)
+        found |= {} if bought.directions is None else {"directions": bought.directions}
+    if bought.space is not None:
+        found |= {f"space.{name}": value for name, value in vars(bought.space).items()}
+    names = _names(generator)
+    leaves = generator.leaves if isinstance(generator, OwnGenerator) else tuple(generator.weights.values())
+    found |= dict(zip((f"net.{name}" for name in names), leaves, strict=True))
+    for half, part in zip(("first", "second"), release.progress.memory or (), strict=False):
+        found |= dict(zip((f"{half}.{name}" for name in names), part, strict=True))
+    return found
+
+
+def is_small(name: str) -> bool:
+    """Whether an array is kept in single precision."""
+    return name == "rows" or name.startswith(("net.", "first.", "second."))
+
+
+def shapes(told: GeneratorDocument, layout: Layout) -> Shapes:
+    """What arrays a generator's release of this schema has, but for the encoder's."""
+    k, d = layout.classes, _dim(layout)
+    bought = told.bought
+    found: Shapes = {"counts": (k,)}
+    if isinstance(bought, _Waves):
+        f = bought.waves
+        found |= {"frequencies": (f, bought.coordinates), "waves": (k, 2 * f), "waves_sd": (k,)}
+    elif bought.projections is None:
+        found["rows"] = (bought.rows, bought.coordinates)
+    else:
+        found |= {"rows": (bought.rows, bought.projections), "directions": (bought.coordinates, bought.projections)}
+    if layout.groups:
+        seen = _seen(bought, layout)
+        found |= {"space.matrix": (seen, d), "space.centres": (k, seen), "space.skip": (k, d, d), "space.shift": (k, d)}
+    inside = network_shapes(told, layout)
+    for part in ("net", "first", "second") if told.training.resumable else ("net",):
+        found |= {f"{part}.{name}": shape for name, shape in inside.items()}
+    return found
+
+
+def network_shapes(told: GeneratorDocument, layout: Layout) -> Shapes:
+    """The shapes of the network's own arrays."""
+    if isinstance(told.network, _Own):
+        return {str(i): tuple(leaf) for i, leaf in enumerate(told.network.leaves)}
+    return _architecture(told.network, layout).shapes()
+
+
+def check(told: GeneratorDocument, layout: Layout, insist: Insist) -> None:
+    """Whether what a document says of a generator goes together, before any array is read."""
+    bought, network, training = told.bought, told.network, told.training
+    settings = _settings(training)
+    insist(settings.problem() is None, "the settings of its training are not valid")
+    insist(training.step <= training.steps, "its training has done more steps than it has")
+    insist(not (training.finished and training.resumable), "a training that is over cannot be resumed")
+    if isinstance(network, _Network):
+        conv = network.kind == "conv"
+        insist(conv == (network.channels > 0), "the channels of its network do not fit its kind")
+        insist(image_of(layout) is not None or not conv, "its network is for images, and its schema is of none")
+    classes = layout.classes if isinstance(bought, _Rows) and bought.height > 0 else 0
+    insist(bought.coordinates == _seen(bought, layout) + classes, "what was bought does not fit its schema")
+    if isinstance(bought, _Rows) and bought.projections is not None:
+        insist(bought.projections % bought.slice_dim == 0, "its projections are not whole slices")
+
+
+def _seen(bought: _Waves | _Rows, layout: Layout) -> int:
+    """Coordinates of a row that were asked, without its class."""
+    if not layout.groups:
+        return len(layout.names)
+    return bought.coordinates if isinstance(bought, _Waves) else _dim(layout)
+
+
+def build(
+    told: GeneratorDocument,
+    found: dict[str, Any],
+    schema: Schema,
+    layout: Layout,
+    guarantee: Guarantee,
+    encoder: Scores | Clipped,
+    insist: Insist,
+) -> GeneratorRelease:
+    """The release, every number checked."""
+    for name, array in found.items():
+        insist((np.abs(array) <= LARGEST_WEIGHT).all(), f"array {name} has a value that is no number, or too large")
+    insist((found["counts"] > 0).all(), "the counts of its classes are not positive")
+    told_of = ("matrix", "centres", "skip", "shift")
+    space = Space(*(found[f"space.{name}"] for name in told_of)) if layout.groups else None
+    bought = _bought(told.bought, found, space, insist)
+    names = tuple(network_shapes(told, layout))
+    weights = {name: found[f"net.{name}"] for name in names}
+    generator: Generator | OwnGenerator
+    if isinstance(told.network, _Own):
+        generator = OwnGenerator(tuple(weights.values()), layout.classes, _dim(layout))
+    else:
+        generator = Generator(_architecture(told.network, layout), weights, lift_of(encoder))
+    memory = None
+    if told.training.resumable:
+        first, second = (tuple(found[f"{half}.{name}"] for name in names) for half in ("first", "second"))
+        insist(all((part >= 0).all() for part in second), "the memory of its training is not valid")
+        memory = first, second
+    training = told.training
+    progress = Progress(training.number, _settings(training), training.step, training.loss, training.finished, memory)
+    return GeneratorRelease(schema, guarantee, "slicing", encoder, bought, generator, progress)
+
+
+def _bought(told: _Waves | _Rows, found: dict[str, Any], space: Space | None, insist: Insist) -> Bought:
+    if isinstance(told, _Waves):
+        insist((found["waves_sd"] > 0).all(), "the noise of its waves is not positive")
+        return BoughtWaves(found["counts"], found["frequencies"], found["waves"], found["waves_sd"], space)
+    directions = found.get("directions")
+    public = told.sd, told.radius, told.height, told.slice_dim
+    return BoughtRows(found["counts"], found["rows"], directions, *public, space)
+
+
+def _settings(told: _Training) -> Training:
+    progress = {"number", "step", "loss", "finished", "resumable"}
+    return Training(**told.model_dump(exclude=progress))
+
+
+def _architecture(told: _Network, layout: Layout) -> Architecture:
+    assert told.kind in KINDS
+    image = image_of(layout) if told.kind == "conv" else None
+    return Architecture(told.kind, layout.classes, _dim(layout), told.width, told.depth, told.channels, image)
+
+
+def _names(generator: Generator | OwnGenerator) -> tuple[str, ...]:
+    if isinstance(generator, OwnGenerator):
+        return tuple(str(i) for i in range(len(generator.leaves)))
+    return tuple(generator.weights)
+
+
+def _dim(layout: Layout) -> int:
+    return sum(group.directions for group in layout.groups) if layout.groups else len(layout.names)

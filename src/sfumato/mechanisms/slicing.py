@@ -1,0 +1,151 @@
+"""The strict slicing mechanism, after Greenewald, Yu, Wang and Xu (2024): buy noisy slices once, train for free.
+
+Two forms. `central` asks for the class sums of cosines and sines along random slices, and counts: one Gaussian query,
+whose error falls with the number of rows. `rows` is the paper's: every row's noisy projections. Before either, a few
+queries say how columns are encoded. What comes out is not a model but what models are trained on (`train.py`).
+docs/proofs/slicing.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sfumato.bins import FloatArray, Layout
+from sfumato.encoding.marginals import clean
+from sfumato.encoding.projected import Clipped
+from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.groups import CENTRE_SHARES, FEWEST, SMALLEST_VARIANCE, Shape, find_directions, look_at_all
+from sfumato.mechanisms.mixture import ask_histograms
+from sfumato.mechanisms.plan import Plan
+from sfumato.mechanisms.slices import row_vectors
+from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space
+from sfumato.private.projected import ProjectedImage, Spreads
+from sfumato.private.queries import LATENT_BITS, MAP_BITS, Asker, Image, Latent, ScoreImage
+from sfumato.private.rows import RowAsker, Whole
+from sfumato.private.slicing_law import Slices
+from sfumato.private.waves import Waves
+from sfumato.projections import Projection
+
+COUNT_SHARE = 0.02  # of the waves' query
+SPAN = 8  # columns that one slice looks at: more of them blur each other, fewer see a staircase (of few bins) too well
+SCALES = (0.5, 1.0)  # of frequencies, for coordinates of variance about 1
+PLANE_SCALES = (0.7, 1.0)
+FEWEST_WAVES, MOST_WAVES = 400, 3000
+WAVES_A_PLANE = 2.5
+SEED = 0  # of the frequencies, which are public: a free choice, the same for every table
+
+
+def fit_slicing(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Scores | Clipped, Bought]:
+    """Ask for the encoding, then for what generators are trained on."""
+    if plan.encoding == "projected":
+        return _buy_groups(curator, layout, plan)
+    marginals = clean(*ask_histograms(curator, layout, plan), layout.bins)
+    scores = Scores.of(marginals, layout.bins)
+    image = ScoreImage.of(scores.tables())
+    if plan.asks_rows:
+        return scores, buy_rows(curator, image, layout.classes, plan, marginals.counts, None)
+    frequencies = frames(image.dim, FEWEST_WAVES, plan.slice_dim)
+    return scores, buy_waves(curator, image, frequencies, marginals.counts, None)
+
+
+def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Clipped, Bought]:
+    """Columns in groups: where classes lie and their common shape, then waves in its main directions; or rows."""
+    projection = Projection.of(layout.groups)
+    encoder = Clipped(projection)
+    if plan.asks_rows:
+        counts, space = _look_at_centres(curator, layout.classes, projection, plan)
+        image = ProjectedImage.of(np.zeros((layout.classes, projection.dim)))
+        return encoder, buy_rows(curator, image, layout.classes, plan, counts, space)
+    budget = {name: plan.share(name) * plan.mu**2 for name in ("centres", "shape")}
+    shape = look_at_all(curator, layout.classes, projection, budget)
+    main = find_directions(shape)
+    image = ProjectedImage.of(shape.means @ main.matrix.T, main.matrix)
+    assert image.matrix is not None
+    matrix = np.asarray(image.matrix * 2.0**-MAP_BITS, dtype=np.float64)  # as it is applied, and so the centres
+    centres = np.asarray(image.centres * 2.0**-LATENT_BITS, dtype=np.float64)
+    space = Space(matrix, centres, _roots(shape), shape.means)
+    spread = np.sqrt(np.maximum(np.diagonal(matrix @ shape.within @ matrix.T), SMALLEST_VARIANCE))
+    return encoder, buy_waves(curator, image, planes(image.dim) / spread, shape.counts, space)
+
+
+def _roots(shape: Shape) -> FloatArray:
+    """(classes, dim, dim): roots of the covariance within classes, each as wide as its class."""
+    values, vectors = np.linalg.eigh(shape.within)
+    root = (vectors * np.sqrt(np.maximum(values, SMALLEST_VARIANCE))) @ vectors.T
+    return np.asarray(np.sqrt(shape.wideness)[:, None, None] * root)
+
+
+def _look_at_centres(curator: Asker, classes: int, projection: Projection, plan: Plan) -> tuple[FloatArray, Space]:
+    """Where classes lie and how far rows spread, in the projected coordinates as they are."""
+    everywhere = ProjectedImage.of(np.zeros((classes, projection.dim)))
+    query = Spreads(Latent.of(everywhere, [projection.radius] * classes), CENTRE_SHARES)
+    answer = curator.total("centres", query, plan.budget("centres", curator.remaining))
+    counts, sums, norms = query.unpack(answer.values)
+    counts = np.maximum(counts, FEWEST * query.unpack(answer.sd)[0])
+    means = np.clip(sums / counts[:, None], -projection.radius, projection.radius)
+    spread = float(np.maximum(norms / counts - (means**2).sum(axis=1), 0.0) @ counts / counts.sum()) / projection.dim
+    unit = np.eye(projection.dim)
+    root = math.sqrt(max(spread, SMALLEST_VARIANCE))
+    return counts, Space(unit, np.zeros_like(means), np.tile(root * unit, (classes, 1, 1)), means)
+
+
+def buy_waves(
+    curator: Asker, image: Image, frequencies: FloatArray, counts: FloatArray, space: Space | None
+) -> BoughtWaves:
+    """All that is left of the budget, on the class sums of cosines and sines at these frequencies."""
+    query = Waves.of(image, len(counts), frequencies, (COUNT_SHARE, 1.0 - COUNT_SHARE))
+    answer = curator.total("waves", query, curator.remaining)
+    _, cosines, sines = query.unpack(answer.values)
+    means = np.concatenate([cosines, sines], axis=1) / counts[:, None]
+    return BoughtWaves(counts, query.radians, means, query.unpack(answer.sd)[1][:, 0] / counts, space)
+
+
+def frames(dim: int, count: int, slice_dim: int) -> FloatArray:
+    """Frequencies on random slices: for each a random orthonormal frame of `slice_dim` directions in the space of at
+    most SPAN random columns, and a normal vector in it."""
+    rng = np.random.default_rng(SEED)
+    span = min(SPAN, dim)
+    found = np.zeros((count, dim))
+    for i in range(count):
+        columns = rng.choice(dim, span, replace=False)
+        frame, _ = np.linalg.qr(rng.standard_normal((span, min(slice_dim, span))))
+        found[i, columns] = frame @ rng.standard_normal(frame.shape[1]) * SCALES[i % len(SCALES)]
+    return found
+
+
+def planes(dim: int) -> FloatArray:
+    """Frequencies on the planes of every two coordinates, diagonal one way or the other: in many dimensions random
+    directions are all alike, and see next to nothing of any two."""
+    rng = np.random.default_rng(SEED)
+    pairs = [(i, j) for i in range(dim) for j in range(i)] or [(0, 0)]
+    count = int(np.clip(WAVES_A_PLANE * len(pairs), FEWEST_WAVES, MOST_WAVES))
+    found = np.zeros((count, dim))
+    order = rng.permutation(len(pairs))
+    for f in range(count):
+        i, j = pairs[order[f % len(pairs)]]
+        scale = rng.choice(PLANE_SCALES)
+        found[f, i], found[f, j] = scale, scale * rng.choice([-1.0, 1.0])
+    return found
+
+
+def buy_rows(
+    curator: RowAsker, image: Image, classes: int, plan: Plan, counts: FloatArray, space: Space | None
+) -> BoughtRows:
+    """Every row's noisy projections, or noisy rows where the plan found these to carry more."""
+    asked = plan.slicing
+    assert asked is not None  # this is slicing
+    vectors = row_vectors(image, classes, asked.reach)
+    projection: Whole | Slices = asked.slices[0] if asked.slices else Whole(curator.remaining)
+    found = curator.rows("rows", vectors, projection)
+    return BoughtRows(
+        counts,
+        found.values.astype(np.float32),
+        found.directions,
+        found.sd,
+        math.sqrt(vectors.radius) * 2.0**-LATENT_BITS,
+        vectors.height * 2.0**-LATENT_BITS,
+        asked.slice_dim,
+        space,
+    )

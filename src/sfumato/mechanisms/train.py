@@ -1,0 +1,195 @@
+"""Training on what slicing bought. No row is near: any number of trainings costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sfumato.bins import FloatArray
+from sfumato.encoding.projected import Clipped
+from sfumato.encoding.scores import Scores
+from sfumato.errors import ArgumentError, MissingExtraError
+from sfumato.models.bought import Bought, BoughtWaves
+from sfumato.models.generator import Generator, OwnGenerator, Progress
+from sfumato.training.network import Architecture, make
+from sfumato.training.settings import Training
+
+Trained = tuple[Generator | OwnGenerator, Progress]
+OnBlock = Callable[[Generator | OwnGenerator, Progress], None]
+
+
+def check_extra() -> None:
+    """Refuse to begin without what trains."""
+    try:
+        import equinox  # noqa: F401
+        import jax  # noqa: F401
+        import optax  # type: ignore[import-untyped]  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("training a generator needs an extra: pip install sfumato[train]") from None
+
+
+def untrained(
+    bought: Bought, encoder: Scores | Clipped, settings: Training, image: tuple[int, int] | None
+) -> Generator:
+    """The network before its first step: a Gaussian for each class."""
+    classes, dim = len(bought.counts), _dim(bought, encoder)
+    conv = settings.architecture == "conv"
+    if conv and image is None:
+        raise ArgumentError("architecture 'conv' is for images: it needs one group with a shape, and no other columns")
+    shown = (settings.channels, image) if conv else (0, None)
+    architecture = Architecture(settings.architecture, classes, dim, settings.width, settings.depth, *shown)
+    start = (None, None) if bought.space is None else (bought.space.skip, bought.space.shift)
+    return Generator(architecture, architecture.start(settings.seed, *start), lift_of(encoder))
+
+
+def lift_of(encoder: Scores | Clipped) -> Any:
+    """(coordinates, columns): from the space of a projection to the columns; None where there is none."""
+    return encoder.projection.back.T.astype(np.float32) if isinstance(encoder, Clipped) else None
+
+
+def train_on(
+    bought: Bought,
+    encoder: Scores | Clipped,
+    generator: Generator | OwnGenerator,
+    progress: Progress,
+    on_block: OnBlock = lambda generator, progress: None,
+) -> Trained:
+    """Go on with a training from where it is; `on_block` hears of every block of steps."""
+    check_extra()
+    import jax
+
+    from sfumato.training.fitting import State, train
+
+    if isinstance(generator, Generator):
+        names = tuple(generator.weights)
+        leaves, rebuild = tuple(generator.weights.values()), lambda found: dict(zip(names, found, strict=True))
+        architecture, lift = generator.architecture, generator.lift
+        dim = architecture.dim
+
+        def rows(weights: Any, noise: Any) -> Any:
+            return make(architecture, rebuild(weights), noise, lift, jax.numpy)
+    else:
+        leaves, dim = generator.leaves, generator.dim
+        rows = partial(_own_rows, generator.module)
+
+    def pack(found: Any) -> tuple[Any, ...]:
+        return tuple(np.asarray(leaf, dtype=np.float32) for leaf in found)
+
+    def told(state: State, loss: float, finished: bool) -> Trained:
+        memory = None if finished else (pack(state.first), pack(state.second))
+        now = Progress(progress.number, progress.settings, state.step, loss, finished, memory)
+        if isinstance(generator, Generator):
+            return Generator(architecture, rebuild(pack(state.weights)), lift, generator.library), now
+        return fill(generator, pack(state.weights)), now
+
+    state = State.begin(leaves)
+    if progress.memory is not None:
+        first, second = (tuple(map(jax.numpy.asarray, half)) for half in progress.memory)
+        state = State(progress.step, state.weights, first, second)
+    last = progress.loss
+
+    def heard(state: State, loss: float) -> None:
+        nonlocal last
+        last = loss
+        if not np.isfinite(loss):
+            raise ArgumentError(f"training diverged at step {state.step}; lower the rate")
+        on_block(*told(state, loss, False))
+
+    state = train(target_of(bought, encoder, progress.settings), rows, dim, state, progress.settings, heard)
+    return told(state, float("nan") if last is None else last, True)
+
+
+def own(module: Any, bought: Bought, encoder: Scores | Clipped) -> OwnGenerator:
+    """A user's module as a generator, tried on one row."""
+    check_extra()
+    import equinox as eqx
+    import jax
+
+    classes, dim = len(bought.counts), _dim(bought, encoder)
+    leaves = jax.tree.leaves(eqx.filter(module, eqx.is_inexact_array))
+    if not leaves:
+        raise ArgumentError("the module has no numbers to train")
+    wanted = encoder.projection.matrix.shape[1] if isinstance(encoder, Clipped) else dim
+    try:
+        made = jax.eval_shape(
+            module, jax.ShapeDtypeStruct((dim,), np.float32), jax.ShapeDtypeStruct((classes,), np.float32)
+        )
+        shape = tuple(made.shape)
+    except Exception as error:
+        raise ArgumentError(
+            f"the module must make a row from {dim} normals and a one-hot class of {classes}: "
+            f"module(noise, one_hot) failed with {type(error).__name__}"
+        ) from error
+    if shape != (wanted,):
+        raise ArgumentError(f"the module must make {wanted} numbers a row, not an array of shape {shape}")
+    return OwnGenerator(tuple(np.asarray(leaf, dtype=np.float32) for leaf in leaves), classes, dim, module)
+
+
+def fill(generator: OwnGenerator, leaves: tuple[Any, ...]) -> OwnGenerator:
+    """The same generator with other numbers in it."""
+    return OwnGenerator(leaves, generator.classes, generator.dim, _with_leaves(generator.module, leaves))
+
+
+def bring(generator: OwnGenerator, module: Any) -> OwnGenerator:
+    """A loaded generator with the module that its numbers belong to."""
+    check_extra()
+    import equinox as eqx
+    import jax
+
+    shapes = [leaf.shape for leaf in jax.tree.leaves(eqx.filter(module, eqx.is_inexact_array))]
+    if shapes != [leaf.shape for leaf in generator.leaves]:
+        raise ArgumentError("the module does not have the arrays that this release was trained with")
+    return OwnGenerator(generator.leaves, generator.classes, generator.dim, _with_leaves(module, generator.leaves))
+
+
+def _with_leaves(module: Any, leaves: Any) -> Any:
+    import equinox as eqx
+    import jax
+
+    numbers, rest = eqx.partition(module, eqx.is_inexact_array)
+    tree = jax.tree.structure(numbers)
+    return eqx.combine(jax.tree.unflatten(tree, list(leaves)), rest)
+
+
+def _own_rows(module: Any, leaves: Any, noise: Any) -> Any:
+    import jax
+
+    filled = _with_leaves(module, leaves)
+    one_hot = jax.numpy.eye(len(noise))
+    return jax.vmap(lambda z, k: jax.vmap(lambda one: filled(one, k))(z))(noise, one_hot)
+
+
+def target_of(bought: Bought, encoder: Scores | Clipped, settings: Training) -> Any:
+    """What was bought, in JAX."""
+    import jax.numpy as jnp
+
+    from sfumato.training.targets import RowTarget, WaveTarget
+
+    view = _view(bought, encoder)
+
+    def small(array: FloatArray) -> Any:
+        return jnp.asarray(array, dtype=jnp.float32)
+
+    if isinstance(bought, BoughtWaves):
+        return WaveTarget(small(bought.frequencies), small(bought.means), small(bought.sd), view)
+    directions = None if bought.directions is None else small(bought.directions)
+    weights = small(bought.counts / bought.counts.sum())
+    public = bought.sd, bought.radius, bought.height, bought.slice_dim, settings.divergence
+    return RowTarget(small(bought.values), directions, weights, view, *public)
+
+
+def _view(bought: Bought, encoder: Scores | Clipped) -> Any:
+    from sfumato.training.views import Bounded, Staircase
+
+    if isinstance(encoder, Scores):
+        edges = [column.edges[:, 1:-1] for column in encoder.columns]
+        return Staircase.of(edges, [column.in_order for column in encoder.columns])
+    assert bought.space is not None  # columns in groups are asked in a space of their own
+    return Bounded.of((bought.space.matrix @ encoder.matrix).T, bought.space.centres)
+
+
+def _dim(bought: Bought, encoder: Scores | Clipped) -> int:
+    return len(encoder.columns) if isinstance(encoder, Scores) else encoder.projection.dim

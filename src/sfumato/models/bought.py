@@ -1,0 +1,62 @@
+"""What slicing buys: noisy answers that any number of trainings can live on. They travel with the release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.bins import FloatArray
+
+Noisy = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where rows of columns in groups were asked: projected coordinates mapped by `matrix` and seen from `centres`,
+    class by class; `skip` and `shift` are the Gaussian of each class that training begins with."""
+
+    matrix: FloatArray  # (coordinates asked, coordinates)
+    centres: FloatArray  # (classes, coordinates asked)
+    skip: FloatArray  # (classes, coordinates, coordinates)
+    shift: FloatArray  # (classes, coordinates)
+
+
+@dataclass(frozen=True)
+class BoughtWaves:
+    """The central form: noisy class means of cosines and sines at public frequencies."""
+
+    counts: FloatArray
+    frequencies: FloatArray  # (F, coordinates asked), radians a unit
+    means: FloatArray  # (classes, 2 F): cosines, then sines
+    sd: FloatArray  # (classes,), of each mean
+    space: Space | None = None
+
+    form = "central"
+
+    def __str__(self) -> str:
+        return f"class means of {len(self.frequencies)} cosines and sines"
+
+
+@dataclass(frozen=True)
+class BoughtRows:
+    """The form of the paper: every row with noise of its own, in an order that nobody knows."""
+
+    counts: FloatArray
+    values: Noisy  # (rows, projections), or (rows, coordinates) where rows were not projected
+    directions: FloatArray | None  # (coordinates, projections)
+    sd: float
+    radius: float  # to which vectors were clipped
+    height: float  # of the one-hot class in a vector
+    slice_dim: int
+    space: Space | None = None
+
+    form = "rows"
+
+    def __str__(self) -> str:
+        what = "noisy rows" if self.directions is None else f"rows in {self.values.shape[1]} noisy projections"
+        return f"{len(self.values)} {what}"
+
+
+Bought = BoughtWaves | BoughtRows

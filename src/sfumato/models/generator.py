@@ -1,0 +1,96 @@
+"""Generators: networks that make rows of a class from normals. A release of one holds its weights and no code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sfumato.bins import FloatArray, IntArray
+from sfumato.errors import ArgumentError, MissingExtraError
+from sfumato.training.network import Architecture, make
+from sfumato.training.settings import Training
+
+DEFAULT = Training()
+CHUNK_CELLS = 1 << 22  # numbers that a network makes at a time
+
+SmallArray = np.ndarray[Any, np.dtype[np.float32]]
+Weights = Mapping[str, SmallArray]
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A network of sfumato's own, sampled with numpy, or with JAX where that is asked for."""
+
+    architecture: Architecture
+    weights: Weights
+    lift: SmallArray | None = None  # (dim, columns), from the space of a projection to the columns: public
+    library: str = "numpy"
+
+    def sample(self, labels: IntArray, rng: np.random.Generator) -> FloatArray:
+        """One row for each label."""
+        columns = self.architecture.dim if self.lift is None else self.lift.shape[1]
+        made = np.empty((len(labels), columns))
+        chunk = max(1, CHUNK_CELLS // (columns * max(1, self.architecture.channels)))
+        for k in np.unique(labels):
+            mine = np.flatnonzero(labels == k)
+            for start in range(0, len(mine), chunk):
+                rows = mine[start : start + chunk]
+                made[rows] = self._rows(int(k), rng.standard_normal((1, len(rows), self.architecture.dim)))
+        return made
+
+    def _rows(self, k: int, noise: FloatArray) -> FloatArray:
+        mine = {n: w if n.startswith("kernel") else w[k : k + 1] for n, w in self.weights.items()}
+        made = make(self.architecture, mine, noise.astype(np.float32), self.lift, _library(self.library))
+        return np.asarray(made[0], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class OwnGenerator:
+    """An equinox module of the user's own, called as module(noise, one_hot_class) for one row at a time.
+
+    A file holds the module's numbers, `leaves`, and not its code: whoever loads one brings the module.
+    """
+
+    leaves: tuple[SmallArray, ...]
+    classes: int
+    dim: int
+    module: Any = field(default=None, repr=False)
+
+    def sample(self, labels: IntArray, rng: np.random.Generator) -> FloatArray:
+        """One row for each label."""
+        if self.module is None:
+            raise ArgumentError("this release was trained with a module of its author's own: load it with module=...")
+        import jax
+
+        noise = rng.standard_normal((len(labels), self.dim)).astype(np.float32)
+        one_hot = np.eye(self.classes, dtype=np.float32)[labels]
+        return np.asarray(jax.vmap(self.module)(noise, one_hot), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training came: the how manieth it is, its settings, the steps done, the last loss, and whether it is
+    over. One that is not holds Adam's two means of gradients, in the order of the weights, so that it can go on as if
+    never stopped."""
+
+    number: int = 0
+    settings: Training = DEFAULT
+    step: int = 0
+    loss: float | None = None
+    finished: bool = False
+    memory: tuple[tuple[SmallArray, ...], tuple[SmallArray, ...]] | None = field(default=None, repr=False)
+
+
+def _library(name: str) -> Any:
+    if name == "numpy":
+        return np
+    if name != "jax":
+        raise ArgumentError(f"rows are made with 'numpy' or 'jax', not {name!r}")
+    try:
+        import jax.numpy as jnp
+    except ImportError:
+        raise MissingExtraError("sampling with JAX needs an extra: pip install sfumato[train]") from None
+    return jnp

@@ -1,0 +1,40 @@
+"""How a generator is trained: every choice here is free, because training never sees a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DIVERGENCES = ("kl", "reverse-kl", "js", "chi2")
+ARCHITECTURES = ("mlp", "conv")
+
+
+@dataclass(frozen=True)
+class Training:
+    """Settings of one training. `steps` and `rate` are of Adam, whose rate falls to zero along a cosine; `rows` are
+    made of every class at each step. `divergence` is what noisy rows are compared by, and has no meaning for the
+    central form. Training ends early where the answers are met as closely as their noise allows."""
+
+    steps: int = 600
+    rows: int = 1000
+    rate: float = 3e-3
+    architecture: str = "mlp"
+    width: int = 64
+    depth: int = 2
+    channels: int = 8
+    divergence: str = "kl"
+    seed: int = 0
+
+    def problem(self) -> str | None:
+        """What is wrong with these settings, in one line."""
+        whole = {"steps": (1, 10**7), "rows": (2, 10**6), "width": (1, 4096), "depth": (1, 16), "channels": (1, 256)}
+        whole["seed"] = (0, 2**31 - 1)
+        for name, (low, high) in whole.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                return f"{name} must be a whole number from {low} to {high}, not {value!r}"
+        if isinstance(self.rate, bool) or not isinstance(self.rate, (int, float)) or not 0.0 < self.rate <= 1.0:
+            return f"rate must be a number above 0 and at most 1, not {self.rate!r}"
+        for name, allowed in (("architecture", ARCHITECTURES), ("divergence", DIVERGENCES)):
+            if getattr(self, name) not in allowed:
+                return f"{name} must be one of {', '.join(map(repr, allowed))}, not {getattr(self, name)!r}"
+        return None

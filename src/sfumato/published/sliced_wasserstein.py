@@ -25,7 +25,17 @@ import numpy as np
 from sfumato.bins import FloatArray, IntArray
 from sfumato.private.accounting import mu_of
 from sfumato.published.generator import Bounds, trainers
-from sfumato.published.slicing import Ball, Generator, SlicedRows, Training, check_ball, labelled, lower, table_ball
+from sfumato.published.slicing import (
+    SLICES,
+    Ball,
+    Generator,
+    SlicedRows,
+    Training,
+    check_ball,
+    labelled,
+    lower,
+    table_ball,
+)
 
 
 def project_rows(
@@ -76,8 +86,8 @@ def sliced_wasserstein(
     epsilon: float,
     delta: float,
     rows: int,
-    slices: int,
     rng: np.random.Generator,
+    slices: int = SLICES,
     radius: float | None = None,
     distance: float = 1.0,
     power: float = 2.0,

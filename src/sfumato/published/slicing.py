@@ -35,6 +35,9 @@ ROUNDING = 1e-9
 TAU = 1e-4
 """As printed."""
 
+SLICES = 50
+"""Where none are named: our choice."""
+
 MEDIAN_ROWS = 500
 """Released rows by whose distances the bandwidths of a slice are set, once."""
 
@@ -219,9 +222,9 @@ def synthesize(
     epsilon: float,
     delta: float,
     rows: int,
-    slices: int,
-    slice_dim: int,
     rng: np.random.Generator,
+    slices: int = SLICES,
+    slice_dim: int = 1,
     radius: float | None = None,
     distance: float = 1.0,
     tau: float = TAU,

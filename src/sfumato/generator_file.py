@@ -14,7 +14,7 @@ from sfumato.encoding.projected import Clipped
 from sfumato.encoding.scores import Scores
 from sfumato.generator_release import GeneratorRelease, image_of
 from sfumato.mechanisms.train import dim_of, lift_of
-from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space
+from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.release import Guarantee
 from sfumato.schema import Schema
@@ -140,6 +140,7 @@ def arrays(release: GeneratorRelease) -> dict[str, Any]:
     else:
         found["rows"] = bought.values.astype(Small)
         found |= {} if bought.directions is None else {"directions": bought.directions}
+    found |= {f"start.{name}": value for name, value in vars(bought.start).items()}
     if bought.space is not None:
         found |= {f"space.{name}": value for name, value in vars(bought.space).items()}
     names = _names(generator)
@@ -159,7 +160,7 @@ def shapes(told: GeneratorDocument, layout: Layout) -> Shapes:
     """What arrays a generator's release of this schema has, but for the encoder's."""
     k, d = layout.classes, dim_of(layout)
     bought = told.bought
-    found: Shapes = {"counts": (k,)}
+    found: Shapes = {"counts": (k,), "start.skip": (k, d, d), "start.shift": (k, d)}
     if isinstance(bought, _Waves):
         f = bought.waves
         found |= {"frequencies": (f, bought.coordinates), "waves": (k, 2 * f), "waves_sd": (k,)}
@@ -169,7 +170,7 @@ def shapes(told: GeneratorDocument, layout: Layout) -> Shapes:
         found |= {"rows": (bought.rows, bought.projections), "directions": (bought.coordinates, bought.projections)}
     if layout.groups:
         seen = _seen(bought, layout)
-        found |= {"space.matrix": (seen, d), "space.centres": (k, seen), "space.skip": (k, d, d), "space.shift": (k, d)}
+        found |= {"space.matrix": (seen, d), "space.centres": (k, seen)}
     inside = network_shapes(told, layout)
     for part in ("net", "first", "second") if told.training.resumable else ("net",):
         found |= {f"{part}.{name}": shape for name, shape in inside.items()}
@@ -221,11 +222,10 @@ def build(
 ) -> GeneratorRelease:
     """The release, every number checked."""
     for name, array in found.items():
-        most = LARGEST_WEIGHT if name.startswith("net.") else LARGEST_NUMBER
+        most = LARGEST_WEIGHT if name.startswith(("net.", "start.")) else LARGEST_NUMBER
         insist((np.abs(array) <= most).all(), f"array {name} has a value that is no number, or too large")
     insist((found["counts"] > 0).all(), "the counts of its classes are not positive")
-    told_of = ("matrix", "centres", "skip", "shift")
-    space = Space(*(found[f"space.{name}"] for name in told_of)) if layout.groups else None
+    space = Space(found["space.matrix"], found["space.centres"]) if layout.groups else None
     bought = _bought(told.bought, found, space, insist)
     names = tuple(network_shapes(told, layout))
     weights = {name: found[f"net.{name}"] for name in names}
@@ -245,12 +245,13 @@ def build(
 
 
 def _bought(told: _Waves | _Rows, found: dict[str, Any], space: Space | None, insist: Insist) -> Bought:
+    start = Start(found["start.skip"], found["start.shift"])
     if isinstance(told, _Waves):
         insist((found["waves_sd"] > 0).all(), "the noise of its waves is not positive")
-        return BoughtWaves(found["counts"], found["frequencies"], found["waves"], found["waves_sd"], space)
+        return BoughtWaves(found["counts"], start, found["frequencies"], found["waves"], found["waves_sd"], space)
     directions = found.get("directions")
     public = told.sd, told.radius, told.height, told.slice_dim
-    return BoughtRows(found["counts"], found["rows"], directions, *public, space)
+    return BoughtRows(found["counts"], start, found["rows"], directions, *public, space)
 
 
 def _settings(told: _Training) -> Training:

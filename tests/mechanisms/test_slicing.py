@@ -159,11 +159,11 @@ def test_the_noise_that_is_told_is_the_noise_that_is_there() -> None:
 
 @pytest.mark.parametrize(("dim", "slice_dim"), [(1, 2), (3, 1), (30, 2), (30, 12)])
 def test_frequencies_lie_on_slices_of_few_columns(dim: int, slice_dim: int) -> None:
-    found = frames(dim, 60, slice_dim)
-    assert found.shape == (60, dim)
+    found = frames(dim, slice_dim)
+    assert found.shape == (FEWEST_WAVES, dim)
     seen = (found != 0).sum(axis=1)
     assert seen.max() == min(SPAN, dim)
-    np.testing.assert_array_equal(found, frames(dim, 60, slice_dim))
+    np.testing.assert_array_equal(found, frames(dim, slice_dim))
     if dim == 30:
         assert (found != 0).any(axis=0).all(), "every column is seen"
         inside = min(slice_dim, SPAN)
@@ -267,7 +267,8 @@ def test_groups_are_asked_in_their_main_directions() -> None:
     space, dim = made.bought.space, made.encoder.projection.dim
     seen = len(space.matrix)
     assert made.bought.frequencies.shape[1] == seen <= dim
-    assert (space.skip.shape, space.shift.shape, space.centres.shape) == ((3, dim, dim), (3, dim), (3, seen))
+    assert space.centres.shape == (3, seen)
+    assert (made.bought.start.skip.shape, made.bought.start.shift.shape) == ((3, dim, dim), (3, dim))
     plan = made.job.plan
     for name, _, mu_squared in made.asked:
         assert mu_squared == pytest.approx(plan.share(name) * plan.mu**2)
@@ -282,11 +283,11 @@ def projected(kind: str) -> Any:
 
 def test_groups_begin_with_the_gaussian_of_each_class() -> None:
     made = buy(SMALL, epsilon=TOO_MUCH)
-    space, matrix = made.bought.space, made.encoder.matrix
+    space, start, matrix = made.bought.space, made.bought.start, made.encoder.matrix
     for k, kind in enumerate(["bar", "beam", "cross"]):
         real = projected(kind) @ matrix.T
-        assert space.shift[k] == pytest.approx(real.mean(axis=0), abs=0.05)
-        covariance = space.skip[k].T @ space.skip[k]
+        assert start.shift[k] == pytest.approx(real.mean(axis=0), abs=0.05)
+        covariance = start.skip[k].T @ start.skip[k]
         assert np.trace(covariance) == pytest.approx(np.cov(real.T).trace(), rel=0.3)
         phases = (real @ space.matrix.T - space.centres[k]) @ made.bought.frequencies.T
         exact = np.concatenate([np.cos(phases).mean(axis=0), np.sin(phases).mean(axis=0)])

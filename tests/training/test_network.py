@@ -22,6 +22,12 @@ def weights(architecture: Architecture, seed: int = 0) -> dict[str, Any]:
     return {n: rng.normal(0, 0.4, s).astype(np.float32) for n, s in architecture.shapes().items()}
 
 
+def begin(architecture: Architecture, seed: int = 0) -> dict[str, Any]:
+    """From standard normals."""
+    unit = np.tile(np.eye(architecture.dim), (architecture.classes, 1, 1))
+    return architecture.start(seed, unit, np.zeros((architecture.classes, architecture.dim)))
+
+
 def normals(architecture: Architecture, rows: int = 7) -> Any:
     drawn = np.random.default_rng(1).standard_normal((architecture.classes, rows, architecture.dim))
     return drawn.astype(np.float32)
@@ -44,7 +50,7 @@ def test_numpy_and_jax_agree(architecture: Architecture) -> None:
 
 @pytest.mark.parametrize("architecture", [MLP, CONV], ids=["mlp", "conv"])
 def test_it_begins_with_the_shapes_that_it_says(architecture: Architecture) -> None:
-    start = architecture.start(0)
+    start = begin(architecture)
     assert {name: array.shape for name, array in start.items()} == architecture.shapes()
     assert all(array.dtype == np.float32 for array in start.values())
     assert architecture.shapes()["matrix.0"] == (architecture.classes, architecture.dim, 8)
@@ -61,17 +67,17 @@ def test_it_begins_with_the_affine_part_alone() -> None:
     noise = normals(MLP)
     made = make(MLP, MLP.start(0, skip, shift), noise)
     np.testing.assert_allclose(made, np.einsum("krd,kde->kre", noise, skip) + shift[:, None], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(make(MLP, MLP.start(0), noise), noise)
-    begun = MLP.start(0)
+    np.testing.assert_allclose(make(MLP, begin(MLP), noise), noise)
+    begun = begin(MLP)
     assert all(np.ptp(begun[f"matrix.{i}"]) > 0 for i in range(MLP.depth)), "hidden layers must not begin at zero"
-    assert not np.array_equal(begun["matrix.0"], MLP.start(1)["matrix.0"])
-    np.testing.assert_array_equal(begun["matrix.0"], MLP.start(0)["matrix.0"])
+    assert not np.array_equal(begun["matrix.0"], begin(MLP, 1)["matrix.0"])
+    np.testing.assert_array_equal(begun["matrix.0"], begin(MLP)["matrix.0"])
 
 
 def test_convolutions_begin_with_nothing_to_add() -> None:
     noise, up = normals(CONV), lift(CONV)
-    np.testing.assert_allclose(make(CONV, CONV.start(0), noise, up), 0.5 + noise @ up, rtol=1e-4, atol=1e-5)
-    changed = CONV.start(0) | {"offset.2": np.full((2, 1), 0.25, dtype=np.float32)}
+    np.testing.assert_allclose(make(CONV, begin(CONV), noise, up), 0.5 + noise @ up, rtol=1e-4, atol=1e-5)
+    changed = begin(CONV) | {"offset.2": np.full((2, 1), 0.25, dtype=np.float32)}
     np.testing.assert_allclose(make(CONV, changed, noise, up), 0.75 + noise @ up, rtol=1e-4, atol=1e-5)
 
 

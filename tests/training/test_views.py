@@ -12,7 +12,7 @@ from sfumato.bins import Layout
 from sfumato.encoding.projected import Clipped, columns
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.mechanisms.train import _view
-from sfumato.models.bought import BoughtWaves, Space
+from sfumato.models.bought import BoughtWaves, Space, Start
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.projected import ProjectedImage
 from sfumato.private.queries import LATENT_BITS, MAP_BITS
@@ -45,7 +45,7 @@ SCORES = Scores(
 
 
 def staircase(scores: Scores = SCORES) -> Any:
-    bought = BoughtWaves(np.ones(2), np.zeros((1, 4)), np.zeros((2, 2)), np.ones(2))
+    bought = BoughtWaves(np.ones(2), Start.standard(2, 4), np.zeros((1, 4)), np.zeros((2, 2)), np.ones(2))
     return eqx.filter_jit(_view(bought, scores))
 
 
@@ -115,8 +115,10 @@ def test_bounded_is_what_the_curator_sees_of_the_same_rows() -> None:
     matrix, means = rng.normal(size=(3, projection.dim)), rng.normal(0, 0.2, (2, 3))
     image = ProjectedImage.of(means, matrix)
     assert image.matrix is not None
-    space = Space(image.matrix * 2.0**-MAP_BITS, image.centres * 2.0**-LATENT_BITS, np.zeros(0), np.zeros(0))
-    bought = BoughtWaves(np.ones(2), np.zeros((1, 3)), np.zeros((2, 2)), np.ones(2), space)
+    space = Space(image.matrix * 2.0**-MAP_BITS, image.centres * 2.0**-LATENT_BITS)
+    bought = BoughtWaves(
+        np.ones(2), Start.standard(2, projection.dim), np.zeros((1, 3)), np.zeros((2, 2)), np.ones(2), space
+    )
     seen = np.asarray(eqx.filter_jit(_view(bought, Clipped(projection)))(np.stack([made, made])))
 
     places = columns(Clipped(projection).places(made), layout.bins)

@@ -50,7 +50,7 @@ MOST_SIGMA = 10.0
 ADAPTS = ("auto", "labels", "points", "both")
 MOST_LABEL_WEIGHTS = 2000  # of a label model: its Hessian has the square of that
 NO_OPTIONS = SliceOptions()
-SLICED_HISTOGRAMS = {"central": 0.6, "rows": 0.3}  # of slicing, for the encoding
+SLICED_HISTOGRAMS = {"central": 0.7, "rows": 0.3}  # of slicing, for the encoding
 
 
 @dataclass(frozen=True)

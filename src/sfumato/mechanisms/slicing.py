@@ -20,7 +20,7 @@ from sfumato.mechanisms.groups import CENTRE_SHARES, FEWEST, SMALLEST_VARIANCE, 
 from sfumato.mechanisms.mixture import ask_histograms
 from sfumato.mechanisms.plan import Plan
 from sfumato.mechanisms.slices import row_vectors
-from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space
+from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.private.projected import ProjectedImage, Spreads
 from sfumato.private.queries import LATENT_BITS, MAP_BITS, Asker, Image, Latent, ScoreImage
 from sfumato.private.rows import RowAsker, Whole
@@ -29,7 +29,7 @@ from sfumato.private.waves import Waves
 from sfumato.projections import Projection
 
 COUNT_SHARE = 0.02  # of the waves' query
-SPAN = 8  # columns that one slice looks at: more of them blur each other, fewer see a staircase (of few bins) too well
+SPAN = 16  # columns that one slice looks at, at most
 SCALES = (0.5, 1.0)  # of frequencies, for coordinates of variance about 1
 PLANE_SCALES = (0.7, 1.0)
 FEWEST_WAVES, MOST_WAVES = 400, 3000
@@ -43,11 +43,11 @@ def fit_slicing(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Scores |
         return _buy_groups(curator, layout, plan)
     marginals = clean(*ask_histograms(curator, layout, plan), layout.bins)
     scores = Scores.of(marginals, layout.bins)
-    image = ScoreImage.of(scores.tables())
+    image, start = ScoreImage.of(scores.tables()), Start.standard(layout.classes, len(layout.names))
     if plan.asks_rows:
-        return scores, buy_rows(curator, image, layout.classes, plan, marginals.counts, None)
-    frequencies = frames(image.dim, FEWEST_WAVES, plan.slice_dim)
-    return scores, buy_waves(curator, image, frequencies, marginals.counts, None)
+        return scores, buy_rows(curator, image, plan, marginals.counts, start, None)
+    frequencies = frames(image.dim, plan.slice_dim)
+    return scores, buy_waves(curator, image, frequencies, marginals.counts, start, None)
 
 
 def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Clipped, Bought]:
@@ -55,9 +55,10 @@ def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Clipped,
     projection = Projection.of(layout.groups)
     encoder = Clipped(projection)
     if plan.asks_rows:
-        counts, space = _look_at_centres(curator, layout.classes, projection, plan)
+        counts, start = _look_at_centres(curator, layout.classes, projection, plan)
         image = ProjectedImage.of(np.zeros((layout.classes, projection.dim)))
-        return encoder, buy_rows(curator, image, layout.classes, plan, counts, space)
+        space = Space(np.eye(projection.dim), np.zeros((layout.classes, projection.dim)))
+        return encoder, buy_rows(curator, image, plan, counts, start, space)
     budget = {name: plan.share(name) * plan.mu**2 for name in ("centres", "shape")}
     shape = look_at_all(curator, layout.classes, projection, budget)
     main = find_directions(shape)
@@ -65,9 +66,9 @@ def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Clipped,
     assert image.matrix is not None
     matrix = np.asarray(image.matrix * 2.0**-MAP_BITS, dtype=np.float64)  # as it is applied, and so the centres
     centres = np.asarray(image.centres * 2.0**-LATENT_BITS, dtype=np.float64)
-    space = Space(matrix, centres, _roots(shape), shape.means)
     spread = np.sqrt(np.maximum(np.diagonal(matrix @ shape.within @ matrix.T), SMALLEST_VARIANCE))
-    return encoder, buy_waves(curator, image, planes(image.dim) / spread, shape.counts, space)
+    start, space = Start(_roots(shape), shape.means), Space(matrix, centres)
+    return encoder, buy_waves(curator, image, planes(image.dim) / spread, shape.counts, start, space)
 
 
 def _roots(shape: Shape) -> FloatArray:
@@ -77,7 +78,7 @@ def _roots(shape: Shape) -> FloatArray:
     return np.asarray(np.sqrt(shape.wideness)[:, None, None] * root)
 
 
-def _look_at_centres(curator: Asker, classes: int, projection: Projection, plan: Plan) -> tuple[FloatArray, Space]:
+def _look_at_centres(curator: Asker, classes: int, projection: Projection, plan: Plan) -> tuple[FloatArray, Start]:
     """Where classes lie and how far rows spread, in the projected coordinates as they are."""
     everywhere = ProjectedImage.of(np.zeros((classes, projection.dim)))
     query = Spreads(Latent.of(everywhere, [projection.radius] * classes), CENTRE_SHARES)
@@ -88,27 +89,27 @@ def _look_at_centres(curator: Asker, classes: int, projection: Projection, plan:
     spread = float(np.maximum(norms / counts - (means**2).sum(axis=1), 0.0) @ counts / counts.sum()) / projection.dim
     unit = np.eye(projection.dim)
     root = math.sqrt(max(spread, SMALLEST_VARIANCE))
-    return counts, Space(unit, np.zeros_like(means), np.tile(root * unit, (classes, 1, 1)), means)
+    return counts, Start(np.tile(root * unit, (classes, 1, 1)), means)
 
 
 def buy_waves(
-    curator: Asker, image: Image, frequencies: FloatArray, counts: FloatArray, space: Space | None
+    curator: Asker, image: Image, frequencies: FloatArray, counts: FloatArray, start: Start, space: Space | None
 ) -> BoughtWaves:
     """All that is left of the budget, on the class sums of cosines and sines at these frequencies."""
     query = Waves.of(image, len(counts), frequencies, (COUNT_SHARE, 1.0 - COUNT_SHARE))
     answer = curator.total("waves", query, curator.remaining)
     _, cosines, sines = query.unpack(answer.values)
     means = np.concatenate([cosines, sines], axis=1) / counts[:, None]
-    return BoughtWaves(counts, query.radians, means, query.unpack(answer.sd)[1][:, 0] / counts, space)
+    return BoughtWaves(counts, start, query.radians, means, query.unpack(answer.sd)[1][:, 0] / counts, space)
 
 
-def frames(dim: int, count: int, slice_dim: int) -> FloatArray:
+def frames(dim: int, slice_dim: int) -> FloatArray:
     """Frequencies on random slices: for each a random orthonormal frame of `slice_dim` directions in the space of at
     most SPAN random columns, and a normal vector in it."""
     rng = np.random.default_rng(SEED)
     span = min(SPAN, dim)
-    found = np.zeros((count, dim))
-    for i in range(count):
+    found = np.zeros((FEWEST_WAVES, dim))
+    for i in range(FEWEST_WAVES):
         columns = rng.choice(dim, span, replace=False)
         frame, _ = np.linalg.qr(rng.standard_normal((span, min(slice_dim, span))))
         found[i, columns] = frame @ rng.standard_normal(frame.shape[1]) * SCALES[i % len(SCALES)]
@@ -131,16 +132,17 @@ def planes(dim: int) -> FloatArray:
 
 
 def buy_rows(
-    curator: RowAsker, image: Image, classes: int, plan: Plan, counts: FloatArray, space: Space | None
+    curator: RowAsker, image: Image, plan: Plan, counts: FloatArray, start: Start, space: Space | None
 ) -> BoughtRows:
     """Every row's noisy projections, or noisy rows where the plan found these to carry more."""
     asked = plan.slicing
     assert asked is not None  # this is slicing
-    vectors = row_vectors(image, classes, asked.reach)
+    vectors = row_vectors(image, len(counts), asked.reach)
     projection: Whole | Slices = asked.slices[0] if asked.slices else Whole(curator.remaining)
     found = curator.rows("rows", vectors, projection)
     return BoughtRows(
         counts,
+        start,
         found.values.astype(np.float32),
         found.directions,
         found.sd,

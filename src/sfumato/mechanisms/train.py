@@ -45,8 +45,8 @@ def untrained(
     conv = settings.architecture == "conv"
     shown = (settings.channels, image) if conv else (0, None)
     architecture = Architecture(settings.architecture, classes, dim, settings.width, settings.depth, *shown)
-    start = (None, None) if bought.space is None else (bought.space.skip, bought.space.shift)
-    return Generator(architecture, architecture.start(settings.seed, *start), lift_of(encoder))
+    first = architecture.start(settings.seed, bought.start.skip, bought.start.shift)
+    return Generator(architecture, first, lift_of(encoder))
 
 
 def lift_of(encoder: Scores | Clipped) -> Any:

@@ -13,14 +13,25 @@ Noisy = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
+class Start:
+    """The Gaussian of each class that training begins with: a normal vector times `skip`, moved by `shift`."""
+
+    skip: FloatArray  # (classes, coordinates, coordinates)
+    shift: FloatArray  # (classes, coordinates)
+
+    @classmethod
+    def standard(cls, classes: int, dim: int) -> Start:
+        """Independent standard normals, which columns are in scores as long as nothing else is known."""
+        return cls(np.tile(np.eye(dim), (classes, 1, 1)), np.zeros((classes, dim)))
+
+
+@dataclass(frozen=True)
 class Space:
     """Where rows of columns in groups were asked: projected coordinates mapped by `matrix` and seen from `centres`,
-    class by class; `skip` and `shift` are the Gaussian of each class that training begins with."""
+    class by class."""
 
     matrix: FloatArray  # (coordinates asked, coordinates)
     centres: FloatArray  # (classes, coordinates asked)
-    skip: FloatArray  # (classes, coordinates, coordinates)
-    shift: FloatArray  # (classes, coordinates)
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,7 @@ class BoughtWaves:
     """The central form: noisy class means of cosines and sines at public frequencies."""
 
     counts: FloatArray
+    start: Start
     frequencies: FloatArray  # (F, coordinates asked), radians a unit
     means: FloatArray  # (classes, 2 F): cosines, then sines
     sd: FloatArray  # (classes,), of each mean
@@ -44,6 +56,7 @@ class BoughtRows:
     """The form of the paper: every row with noise of its own, in an order that nobody knows."""
 
     counts: FloatArray
+    start: Start
     values: Noisy  # (rows, projections), or (rows, coordinates) where rows were not projected
     directions: FloatArray | None  # (coordinates, projections)
     sd: float

@@ -51,8 +51,8 @@ class Architecture:
             found |= {f"kernel.{i}": (KERNEL, KERNEL, before, after), f"offset.{i}": (k, after)}
         return found
 
-    def start(self, seed: int, skip: Array | None = None, shift: Array | None = None) -> dict[str, Array]:
-        """Weights to begin with: the affine part as given (the identity without a word), and nothing beside it."""
+    def start(self, seed: int, skip: Array, shift: Array) -> dict[str, Array]:
+        """Weights to begin with: the affine part as given, and nothing beside it."""
         rng = np.random.default_rng(seed)
         found: dict[str, Array] = {}
         last = {f"matrix.{self.depth}", f"kernel.{CONVOLUTIONS - 1}"}
@@ -60,9 +60,7 @@ class Architecture:
             drawn = name.startswith(("matrix", "kernel")) and name not in last
             scale = 1.0 / math.sqrt(math.prod(shape[:-1] if name.startswith("kernel") else shape[1:-1]))
             found[name] = (scale * rng.standard_normal(shape) if drawn else np.zeros(shape)).astype(np.float32)
-        found["skip"] += np.eye(self.dim, dtype=np.float32) if skip is None else np.asarray(skip, dtype=np.float32)
-        found["shift"] += 0.0 if shift is None else np.asarray(shift, dtype=np.float32)
-        return found
+        return found | {"skip": np.asarray(skip, dtype=np.float32), "shift": np.asarray(shift, dtype=np.float32)}
 
 
 def make(architecture: Architecture, weights: Weights, noise: Array, lift: Array | None = None, xp: Any = np) -> Array:

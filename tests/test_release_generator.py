@@ -382,16 +382,18 @@ def test_a_training_that_diverges_says_so(bought: GeneratorRelease) -> None:
 
 
 def test_training_on_noisy_rows(tmp_path: Path) -> None:
-    """From a table to the file and back; and the divergence is one of those that there are."""
+    """With so large an epsilon that a row's noise is half of a column's spread, on slices by fresh frames: x and age,
+    correlated by 0.86 in a class, have 0.70 to 0.74 over seeds 1 to 3 of the noise."""
     pytest.importorskip("jax")
-    made = fit(training=replace(SETTINGS, steps=50, rows=32, divergence="js"), slices=1, slice_dim=1, **ROWS)
+    made = fit(epsilon=200, training=replace(SETTINGS, divergence="js"), **ROWS)
     assert made.progress.loss is not None
-    assert 0 <= made.progress.loss < 1
+    assert 0 <= made.progress.loss < 0.05
+    assert made.sample(4000, seed=0, given={"y": "no"})[["x", "age"]].corr().iloc[0, 1] > 0.5
     made.save(tmp_path / "r")
     read = sf.load(tmp_path / "r")
     assert isinstance(read, GeneratorRelease)
     assert same(read, made)
-    assert str(read.bought) == "800 rows in 1 noisy projections"
+    assert str(read.bought) == "800 noisy rows"
     assert read.sample(9, seed=0).equals(made.sample(9, seed=0))
 
 

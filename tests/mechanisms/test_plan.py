@@ -119,8 +119,8 @@ def test_rounds_spend_everything() -> None:
 def test_the_plan_is_a_function_of_public_arguments() -> None:
     assert plan() == plan()
     arguments = set(inspect.signature(make_plan).parameters)
-    budget = {"epsilon", "delta", "mu", "adjacency", "unit_rows"}
-    options = {"rows", "mechanism", "encoding", "components", "adapt", "alpha", "sigma_max"}
+    budget = {"epsilon", "delta", "delta_left", "mu", "adjacency", "unit_rows"}
+    options = {"rows", "mechanism", "encoding", "components", "adapt", "alpha", "sigma_max", "slices"}
     assert arguments <= {"layout"} | budget | options
     assert "table" not in inspect.signature(sf.plan).parameters
 

@@ -59,11 +59,21 @@ def test_it_stops_where_the_answers_are_met() -> None:
     assert done.step == fitting.BLOCK
 
 
-def test_a_last_block_may_be_short_and_the_rate_falls_to_zero() -> None:
-    settings = Training(steps=200, rate=0.1)
-    rates = [fitting._rate(settings, step) for step in range(200)]
-    assert rates[0] == 0.1
+def test_a_last_block_may_be_short_and_the_rate_falls_to_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates: list[float] = []
+
+    def block(target: Any, make: Any, dim: int, rows: int, state: Any, some: Any, seed: Any) -> tuple[Any, Any]:
+        rates.extend(np.asarray(some).tolist())
+        return state._replace(step=state.step + len(some)), np.full(len(some), 2.0)
+
+    monkeypatch.setattr(fitting, "_block", block)
+    steps: list[int] = []
+    target, _ = wave_target(sd=1.0, waves=2)
+    settings = Training(steps=120, rate=0.1)
+    done = fitting.train(target, linear, 2, begin(), settings, lambda state, loss: steps.append(state.step))
+    assert steps == [50, 100, 120]
+    assert done.step == 120
+    assert rates[0] == pytest.approx(0.1)
     assert rates == sorted(rates, reverse=True)
     assert 0 < rates[-1] < 1e-4
-    target, _ = wave_target(sd=1e-3)
-    assert fitting.train(target, linear, 2, begin(), Training(steps=3, rows=400)).step == 3
+    assert len(rates) == 120

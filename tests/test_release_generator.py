@@ -30,7 +30,7 @@ SCHEMA: dict[str, Any] = {
         "day": {"type": "date", "min": "2020-01-01", "max": "2020-12-31", "bins": 4},
     },
 }
-SETTINGS = sf.Training(steps=100, rows=64, width=8, depth=1, rate=0.01)
+SETTINGS = sf.Training(steps=100, rows=128, width=8, depth=1, rate=0.01)
 ROWS: dict[str, Any] = {"form": "rows", "adjacency": "replace-one"}
 
 
@@ -496,6 +496,24 @@ def test_an_interrupt_of_the_last_save_leaves_the_last_block(
     assert half.progress.memory is not None
 
 
+def test_an_interrupt_without_a_file_gives_back_what_there_is(
+    bought: GeneratorRelease, trained: GeneratorRelease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.warns(
+        UserWarning, match=r"^interrupted: the release is trained in part; train\(resume=True\) goes on$"
+    ):
+        half = bought.train(SETTINGS, on_step=stop(50))
+    assert half.progress.step == 50
+    assert same(half.train(resume=True), trained)
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(generator_release, "train_on", interrupted)
+    with pytest.raises(KeyboardInterrupt):  # there is nothing to go on with
+        bought.train(SETTINGS)
+
+
 def test_adam_may_remember_large_squares(bought: GeneratorRelease, tmp_path: Path) -> None:
     """A large table has little noise, and a chi-square far above one has steep slopes."""
     pytest.importorskip("jax")
@@ -666,7 +684,7 @@ def test_modules_that_cannot_be_one(bought: GeneratorRelease, trained: Generator
     spent: list[Any] = []
     with pytest.raises(ArgumentError, match=r"^the module must make 4 numbers a row"):
         fit(training=True, module=own_module(out=3), on_spend=spent.append)
-    with pytest.raises(ArgumentError, match=r"^the module must make 36 numbers a row"):
+    with pytest.raises(ArgumentError, match=r"^the module must make 9 numbers a row"):
         fit(images(), SMALL, training=True, module=own_module(dim=9, classes=3), on_spend=spent.append)
     assert spent == []
 

@@ -30,6 +30,7 @@ from sfumato.private.engines.local import LocalEngine
 from sfumato.private.ledger import Ledger, reservations
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
 from sfumato.private.queries import Asker
+from sfumato.private.rows import RowAsker
 from sfumato.private.slicing_law import Slices
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
@@ -191,7 +192,7 @@ def fit(
     if isinstance(training, Training):
         check_image(training, image_of(job.layout))
     if module is not None:
-        check_module(module, job.layout.classes, dim_of(job.layout), len(job.layout.names))
+        check_module(module, job.layout.classes, dim_of(job.layout))
     with reserve(job.asked) as entry:
         release = job.release(job.curator(on_spend, entry.draw), entry.id, on_step)
         if checkpoint is not None:
@@ -291,11 +292,10 @@ class Job:
         return Curator(self.engine, self.budget, self.plan.adjacency, self.bits, on_spend, unit_rows, before_noise)
 
     def release(
-        self, curator: Asker, entry: str | None = None, on_step: OnStep = lambda step, steps, loss: None
+        self, curator: RowAsker, entry: str | None = None, on_step: OnStep = lambda step, steps, loss: None
     ) -> Release:
         """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
         if self.mechanism == "slicing":
-            assert isinstance(curator, Curator)  # who alone answers for rows
             bought = fit_slicing(curator, self.layout, self.plan)
             return GeneratorRelease.begin(self.schema, self._guarantee(entry), self.mechanism, *bought)
         parts = self._fit(curator, on_step)

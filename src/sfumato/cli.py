@@ -708,9 +708,9 @@ def _print_plans(plans: list[Plan]) -> None:
         rows.append((f"share of {name}", [f"{share:.0%}" if share else "-" for share in shares]))
     if first.slicing is None:
         rows.append(("Gaussians a class", [str(p.components or "auto") for p in plans]))
-    elif first.slicing.slices:
-        noise = [p.slicing.slices[0].sigma for p in plans if p.slicing is not None]
-        rows.append(("noise on a projection of a row", [f"{sigma:.3g}" for sigma in noise]))
+    elif first.slicing.noise is not None:
+        noise = [p.slicing.noise or 0.0 for p in plans if p.slicing is not None]
+        rows.append(("noise on a number of a row", [f"{sigma:.3g}" for sigma in noise]))
     if first.encoding != "projected":
         rows.append(("noise on a histogram cell (rows)", [f"{p.cell_sd:.1f}" for p in plans]))
     rows += [(f"expected KL, {part}", [f"{p.expected_kl[part]:.2g}" for p in plans]) for part in first.expected_kl]

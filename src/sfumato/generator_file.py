@@ -10,10 +10,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from sfumato.bins import Layout
-from sfumato.encoding.projected import Clipped
-from sfumato.encoding.scores import Scores
 from sfumato.generator_release import GeneratorRelease, image_of
-from sfumato.mechanisms.train import dim_of, lift_of
+from sfumato.mechanisms.train import Encoder, dim_of, lens_of
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.release import Guarantee
@@ -171,6 +169,7 @@ def shapes(told: GeneratorDocument, layout: Layout) -> Shapes:
     if layout.groups:
         seen = _seen(bought, layout)
         found |= {"space.matrix": (seen, d), "space.centres": (k, seen)}
+        found |= {"space.basis": (d, d), "space.middles": (k, d)}
     inside = network_shapes(told, layout)
     for part in ("net", "first", "second") if told.training.resumable else ("net",):
         found |= {f"{part}.{name}": shape for name, shape in inside.items()}
@@ -217,7 +216,7 @@ def build(
     schema: Schema,
     layout: Layout,
     guarantee: Guarantee,
-    encoder: Scores | Clipped,
+    encoder: Encoder,
     insist: Insist,
 ) -> GeneratorRelease:
     """The release, every number checked."""
@@ -225,7 +224,8 @@ def build(
         most = LARGEST_WEIGHT if name.startswith(("net.", "start.")) else LARGEST_NUMBER
         insist((np.abs(array) <= most).all(), f"array {name} has a value that is no number, or too large")
     insist((found["counts"] > 0).all(), "the counts of its classes are not positive")
-    space = Space(found["space.matrix"], found["space.centres"]) if layout.groups else None
+    parts = ("basis", "middles", "matrix", "centres")
+    space = Space(*(found[f"space.{name}"] for name in parts)) if layout.groups else None
     bought = _bought(told.bought, found, space, insist)
     names = tuple(network_shapes(told, layout))
     weights = {name: found[f"net.{name}"] for name in names}
@@ -233,7 +233,8 @@ def build(
     if isinstance(told.network, _Own):
         generator = OwnGenerator(tuple(weights.values()), layout.classes, dim_of(layout))
     else:
-        generator = Generator(_architecture(told.network, layout), weights, lift_of(encoder))
+        lens = lens_of(bought, encoder) if told.network.kind == "conv" else None
+        generator = Generator(_architecture(told.network, layout), weights, lens)
     memory = None
     if told.training.resumable:
         first, second = (tuple(found[f"{half}.{name}"] for name in names) for half in ("first", "second"))

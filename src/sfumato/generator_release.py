@@ -7,6 +7,7 @@ and the guarantee stays what it is.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,11 +19,10 @@ import pandas as pd
 
 from sfumato.bins import FloatArray, IntArray, Layout
 from sfumato.conditions import Given, OfClass
-from sfumato.encoding.projected import Clipped
+from sfumato.encoding.projected import Projected
 from sfumato.encoding.projected import columns as columns_at
-from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.train import own, train_on, untrained
+from sfumato.mechanisms.train import Encoder, own, train_on, untrained
 from sfumato.models.bought import Bought
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.release import Guarantee, Release
@@ -39,14 +39,14 @@ OnStep = Callable[[int, int, float], None]  # hears the step, how many there are
 class GeneratorRelease(Release):
     """A generator, the encoder of the space that it makes rows in, and all that it, or another, is trained on."""
 
-    encoder: Scores | Clipped
+    encoder: Encoder
     bought: Bought
     generator: Generator | OwnGenerator
     progress: Progress
 
     @classmethod
     def begin(
-        cls, schema: Schema, guarantee: Guarantee, mechanism: str, encoder: Scores | Clipped, bought: Bought
+        cls, schema: Schema, guarantee: Guarantee, mechanism: str, encoder: Encoder, bought: Bought
     ) -> GeneratorRelease:
         """Before any training: a Gaussian for each class."""
         first = untrained(bought, encoder, Training(), None)
@@ -80,7 +80,8 @@ class GeneratorRelease(Release):
         `module` is an equinox module of your own, called as module(noise, one_hot_class) for one row; without it
         `training` says what the network looks like. `warm` begins with the weights of this release, `resume` goes on
         with a training that was interrupted, with its own settings. `checkpoint` is a file in which the release is
-        kept while it is trained, every few seconds; an interrupt leaves it at the last block of steps.
+        kept while it is trained, every few seconds; an interrupt leaves it at the last block of steps. Without one, an
+        interrupt ends the training with a warning, and the release comes back as far as it is, to be resumed.
         """
         now = self._ready(training, module, warm, resume)
         saved = time.monotonic()
@@ -99,8 +100,12 @@ class GeneratorRelease(Release):
             if checkpoint is not None:
                 done.save(checkpoint)
         except KeyboardInterrupt:
-            if checkpoint is not None and now.progress.memory is not None:  # there is something to go on with
-                now.save(checkpoint)
+            if now.progress.memory is None:  # there is nothing to go on with
+                raise
+            if checkpoint is None:
+                warnings.warn("interrupted: the release is trained in part; train(resume=True) goes on", stacklevel=2)
+                return now
+            now.save(checkpoint)
             raise
         return done
 
@@ -153,21 +158,23 @@ class GeneratorRelease(Release):
             labels = np.full(n, condition.k)
         else:
             labels = rng.choice(len(self.class_weights), size=n, p=self.class_weights)
-        made = self.generator.sample(labels, rng)
-        if isinstance(self.encoder, Clipped):
-            return columns_at(self.encoder.places(made), self.layout.bins), labels
-        assert isinstance(self._matched, Scores)
-        return self._matched.decode(made, labels, self.layout.bins), labels
+        made, encoder = self._made(labels, rng), self._matched
+        if isinstance(encoder, Projected):
+            return columns_at(encoder.places(made, labels, rng), self.layout.bins), labels
+        return encoder.decode(made, labels, self.layout.bins), labels
+
+    def _made(self, labels: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Rows of the given classes in the encoder's space."""
+        made, space = self.generator.sample(labels, rng), self.bought.space
+        return made if space is None else space.coordinates(made, labels)
 
     @cached_property
-    def _matched(self) -> Scores | Clipped:
-        """The encoder over the generator's own latent columns, so that every column's distribution is the one that
-        the histograms told, whatever the generator made of it; from rows drawn with a fixed seed."""
-        if isinstance(self.encoder, Clipped):
-            return self.encoder
+    def _matched(self) -> Encoder:
+        """The encoder over the space as the generator fills it, so that every column's distribution is the one that
+        was asked for, whatever the generator made of it; from rows drawn with a fixed seed."""
         rng = np.random.default_rng(0)
-        classes = range(len(self.class_weights))
-        return self.encoder.tabled([self.generator.sample(np.full(TABLED_ROWS, k), rng) for k in classes])
+        drawn = [self._made(np.full(TABLED_ROWS, k), rng) for k in range(len(self.class_weights))]
+        return self.encoder.around(drawn) if isinstance(self.encoder, Projected) else self.encoder.tabled(drawn)
 
 
 def image_of(layout: Layout) -> tuple[int, int] | None:

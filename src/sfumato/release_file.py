@@ -24,7 +24,7 @@ from safetensors.numpy import save as save_arrays
 from sfumato import __version__
 from sfumato.bins import FloatArray, Layout, OrderedBins
 from sfumato.encoding.affine import Affine, check_affine
-from sfumato.encoding.projected import Clipped, Projected
+from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.errors import ArgumentError, ReleaseError, SchemaError
 from sfumato.files import replacing
@@ -213,10 +213,12 @@ def _entry(name: str) -> zipfile.ZipInfo:
 def released_arrays(release: Release) -> dict[str, FloatArray]:
     """Every array of a release, by its name in the file."""
     found = generator_arrays(release) if isinstance(release, GeneratorRelease) else _mixture_arrays(release)
-    if isinstance(release, (GeneratorRelease, MixtureRelease)) and isinstance(release.encoder, Scores):
-        for c, column in enumerate(release.encoder.columns):
-            found[f"order.{c}"] = column.order.astype(np.int64)
-            found[f"masses.{c}"] = column.masses
+    assert isinstance(release, (GeneratorRelease, MixtureRelease))
+    encoder = release.encoder
+    if isinstance(encoder, Projected):
+        found |= {"column_means": encoder.means, "column_variances": encoder.variances}
+    for c, column in enumerate(encoder.columns if isinstance(encoder, Scores) else ()):
+        found |= {f"order.{c}": column.order.astype(np.int64), f"masses.{c}": column.masses}
     return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
@@ -232,8 +234,6 @@ def _mixture_arrays(release: Release) -> dict[str, FloatArray]:
     if isinstance(labeller, QuadraticLabeller):
         found |= {"matrix": labeller.matrix, "centre": labeller.centre, "slopes": labeller.slopes}
         found["radius"] = np.array([labeller.radius])
-    if isinstance(release.encoder, Projected):
-        found |= {"column_means": release.encoder.means, "column_variances": release.encoder.variances}
     return found
 
 
@@ -243,6 +243,8 @@ def _shapes(layout: Layout, document: _Document, path: str | Path) -> dict[str, 
     encoder: dict[str, tuple[int, ...]] = {}
     for c, size in enumerate(layout.sizes if document.encoding == "scores" else ()):
         encoder |= {f"order.{c}": (size,), f"masses.{c}": (layout.classes, size)}
+    if document.encoding == "projected":
+        encoder |= dict.fromkeys(("column_means", "column_variances"), (layout.classes, len(layout.names)))
     if document.generator is None:
         return _mixture_shapes(layout, document) | encoder
     check_generator(document.generator, layout, _insist(path))
@@ -268,8 +270,6 @@ def _mixture_shapes(layout: Layout, document: _Document) -> dict[str, tuple[int,
     shapes: dict[str, tuple[int, ...]] = {"weights": (m,), "means": (m, d), "covariances": (k if tied else m, d, d)}
     if tied:
         shapes["scales"] = (m,)
-    if document.encoding == "projected":
-        shapes |= {"column_means": (k, len(layout.names)), "column_variances": (k, len(layout.names))}
     if document.directions is not None:
         p = document.directions
         shapes |= {"matrix": (p, d), "centre": (p,), "slopes": (k, 1 + p + p * (p + 1) // 2), "radius": (1,)}
@@ -380,7 +380,7 @@ def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[s
     guarantee = _guarantee(document.guarantee, schema, path)
     if document.generator is None:
         return _mixture_release(document, schema, layout, arrays, guarantee, insist)
-    encoder = Clipped(Projection.of(layout.groups)) if layout.groups else _scores(layout, arrays, insist)
+    encoder = _projected(layout, arrays, insist, None) if layout.groups else _scores(layout, arrays, insist)
     return build_generator(document.generator, arrays, schema, layout, guarantee, encoder, insist)
 
 
@@ -393,6 +393,15 @@ def _scores(layout: Layout, arrays: dict[str, Any], insist: Callable[[Any, str],
         insist(np.allclose(masses.sum(axis=1), 1.0, atol=1e-6), f"masses.{c} do not add up to one")
         columns.append(ColumnScores(order, masses))
     return Scores(tuple(columns))
+
+
+def _projected(
+    layout: Layout, arrays: dict[str, Any], insist: Callable[[Any, str], None], mixture: GaussianMixture | None
+) -> Projected:
+    means, variances = arrays["column_means"], arrays["column_variances"]
+    insist((np.abs(means - 0.5) <= 0.5).all(), "column_means are not between 0 and 1")
+    insist((variances > 0).all(), "column_variances are not positive")
+    return Projected.of(Projection.of(layout.groups), means, variances, mixture)
 
 
 def _guarantee(given: _Guarantee, schema: Schema, path: str | Path) -> Guarantee:
@@ -457,10 +466,7 @@ def _mixture_release(
         encoder = _scores(layout, arrays, insist)
         encoder = encoder if document.components is None else encoder.matched(mixture)
     elif document.encoding == "projected":
-        told = arrays["column_means"], arrays["column_variances"]
-        insist((np.abs(told[0] - 0.5) <= 0.5).all(), "column_means are not between 0 and 1")
-        insist((told[1] > 0).all(), "column_variances are not positive")
-        encoder = Projected.of(Projection.of(layout.groups), *told, mixture)
+        encoder = _projected(layout, arrays, insist, mixture)
     return MixtureRelease(schema, guarantee, document.mechanism, encoder, mixture, labeller)
 
 

@@ -13,14 +13,16 @@ from sfumato.audit.insider import Insider
 from sfumato.audit.membership import MembershipGame
 from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
+from sfumato.generator_release import GeneratorRelease
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.gradients import Gradient
 from sfumato.private.noise import Bits, insecure_bits, noisy, normals
-from sfumato.private.queries import Answer, Batch, FloatArray, IntArray, Query
-from sfumato.private.rows import NoisyRows, RowVectors, Whole, sliced
+from sfumato.private.queries import Answer, Asker, Batch, FloatArray, Histograms, IntArray, Query
+from sfumato.private.rows import NoisyRows, RowVectors, Whole, sliced, whole
 from sfumato.private.slicing_law import Slices
+from sfumato.release import Release
 from sfumato.schema import Schema
 from sfumato.tables import Table, open_table
 
@@ -84,10 +86,16 @@ class HalfTheNoiseOnRows(Curator):
     """Rows with half of the noise that was set aside."""
 
     def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
-        assert isinstance(projection, Slices)
-        self._budget.take(projection)
-        found = sliced(self._engine.rows(vectors), replace(projection, sigma=projection.sigma / 2.0), self._bits)
-        return replace(found, sd=projection.sigma)
+        found = self._engine.rows(vectors)
+        if isinstance(projection, Slices):
+            self._budget.take(projection)
+            return sliced(found, replace(projection, sigma=projection.sigma / 2.0), self._bits)
+        spend = self._budget.charge(name, vectors.distance(None), projection.mu_squared)
+        return whole(found, spend.sigma / 2.0, self._bits)
+
+
+def half_the_noise_on_rows(job: Job) -> Curator:
+    return HalfTheNoiseOnRows(job.engine, job.budget, job.plan.adjacency, job.bits)
 
 
 class UnpaidRows(Curator):
@@ -151,6 +159,25 @@ class RangeReadOffTheData(FitGame):
 
     def _fit_job(self, with_row: bool, seed: int | None) -> Job:
         return super()._job(with_row, seed)
+
+
+class TellsCounts(Job):
+    """The file of a generator says how many rows each class has, without noise."""
+
+    def release(self, curator: Asker, *others: Any) -> Release:
+        made = super().release(curator, *others)
+        assert isinstance(made, GeneratorRelease)
+        query = Histograms(self.layout.sizes, self.layout.classes, self.plan.column_shares)
+        counts = query.unpack(self.engine.total(query))[0].sum(axis=1) + 0.5  # a release wants them positive
+        return replace(made, bought=replace(made.bought, counts=counts))
+
+
+@dataclass(frozen=True)
+class TrueCounts(FitGame):
+    """A fit that leaks the counts of its classes into what it publishes."""
+
+    def _job(self, with_row: bool, seed: int | None) -> Job:
+        return TellsCounts(**vars(super()._job(with_row, seed)))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Noisy rows are as private as claimed and no more, and planted faults are convicted.
+"""Noisy rows and whole fits of slicing are as private as claimed, and planted faults are convicted.
 
 Fixed seeds; limits are more than five standard deviations from what is expected.
 """
@@ -12,13 +12,17 @@ import pytest
 from tests.audit import faults
 
 from sfumato.audit.game import Claim, Game
-from sfumato.audit.run import Verdict, decide, run
+from sfumato.audit.mixture import FitGame, file_numbers, noisy_rows, slicing
+from sfumato.audit.run import AUDITS, Verdict, decide, run
 from sfumato.audit.slicing import PrintedGame, RowsGame, published_slicing, slicing_rows
+from sfumato.generator_release import GeneratorRelease
+from sfumato.mechanisms import slicing as slicing_module
 from sfumato.private import rows as rows_module
 from sfumato.private.accounting import Adjacency
 
 REPLACE = Adjacency.REPLACE_ONE
 CLAIM = Claim(0.5, 0.05, None)
+ONE = Claim.gaussian(4.377, 1e-5)  # mu = 1
 ALONE, CROWD, NOWHERE, FRAME, WHOLE = slicing_rows(CLAIM, REPLACE)
 
 
@@ -26,11 +30,11 @@ def verdict(game: Game, trials: int = 1500) -> Verdict:
     return decide("test", [game], CLAIM, REPLACE, trials, seed=7)
 
 
-def hockey_stick(game: Game, trials: int) -> tuple[float, float]:
+def hockey_stick(game: Game, trials: int, epsilon: float = CLAIM.epsilon) -> tuple[float, float]:
     """The delta that the runs show at the claimed epsilon: mean and standard error of (1 - e^(epsilon - loss))_+."""
     (best, *_) = verdict(game, trials).findings
     losses = np.concatenate([best.with_row, -best.without])  # the pairs are symmetric
-    parts = np.maximum(0.0, 1.0 - np.exp(CLAIM.epsilon - losses))
+    parts = np.maximum(0.0, 1.0 - np.exp(epsilon - losses))
     return float(parts.mean()), float(parts.std() / np.sqrt(len(parts)))
 
 
@@ -87,3 +91,88 @@ def test_the_audit_runs_by_its_name() -> None:
     assert not found.violation
     assert found.claimed.mu is None
     assert len(found.findings) == 10
+
+
+@pytest.fixture
+def few_waves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer numbers, which divide the same budget."""
+    monkeypatch.setattr(slicing_module, "FEWEST_WAVES", 40)
+
+
+def ratios(game: FitGame, trials: int) -> np.ndarray:
+    """The insider's log-likelihood ratios, towards the truth: on average mu^2 / 2 at most, and 1/2 is claimed."""
+    found = decide("test", [game], game.claim, game.adjacency, trials, seed=7)
+    assert game.curator is not FitGame.curator or not found.violation, found.headline()
+    return np.concatenate([found.findings[0].with_row, -found.findings[0].without])
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_a_whole_fit_stays_within_the_claim(adjacency: Adjacency, few_waves: None) -> None:
+    games = slicing(ONE, adjacency)
+    assert len(games) == (4 if adjacency is REPLACE else 2)
+    for game in games:
+        both = ratios(game, 25)
+        assert -6.0 / np.sqrt(50) < both.mean() < 0.5 + 6.0 / np.sqrt(50), game.pair
+        assert both.std() < 1.0 + 6.0 / np.sqrt(100), game.pair
+
+
+def test_a_row_that_joins_uses_up_the_whole_budget(few_waves: None) -> None:
+    both = ratios(slicing(ONE, Adjacency.ADD_REMOVE)[0], 100)
+    assert both.mean() == pytest.approx(0.5, abs=5.5 / np.sqrt(200))
+    assert both.std() == pytest.approx(1.0, abs=5.5 / np.sqrt(400))
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["scores", "group"])
+def test_waves_with_half_the_sensitivity_show_in_a_fit(place: int, few_waves: None) -> None:
+    game = replace(slicing(ONE, Adjacency.ADD_REMOVE)[place], curator=faults.half_the_sensitivity)
+    assert ratios(game, 40).mean() > 0.5 + 5.0 / np.sqrt(80)
+
+
+def test_rows_with_half_the_noise_show_in_a_fit() -> None:
+    alone, crowd = noisy_rows(ONE)
+    assert ratios(replace(alone, curator=faults.half_the_noise_on_rows), 100).mean() > 0.5 + 5.0 / np.sqrt(200)
+    for game in (alone, crowd):
+        assert ratios(game, 50).mean() < 0.5 + 6.0 / np.sqrt(100), game.pair
+
+
+def test_slices_with_half_the_noise_show_in_a_fit() -> None:
+    """What slices cost is no mu, so it is the delta that tells."""
+    claim = Claim(0.75, 0.05, None)
+    (alone, _) = noisy_rows(claim, slices=1)
+    mean, error = hockey_stick(alone, 40, claim.epsilon)
+    assert mean - 5.5 * error < claim.delta
+    mean, error = hockey_stick(replace(alone, curator=faults.half_the_noise_on_rows), 140, claim.epsilon)
+    assert mean - 5.5 * error > claim.delta
+
+
+def test_true_counts_in_the_file_are_convicted(few_waves: None) -> None:
+    healthy = slicing(ONE, Adjacency.ADD_REMOVE)[0]
+    leaky = faults.TrueCounts(healthy.pair, ONE, healthy.adjacency, healthy.tables, healthy.schema, healthy.options)
+    answers, noise, file = decide("test", [leaky], ONE, leaky.adjacency, 100, seed=7).findings
+    assert ONE.broken_by(file.bound)
+    assert file.bound.auc == 1.0
+    assert not ONE.broken_by(answers.bound), "the answers themselves are as they should be"
+    assert not ONE.broken_by(noise.bound)
+    assert not decide("test", [healthy], ONE, healthy.adjacency, 100, seed=7).violation
+
+
+def test_every_number_of_a_file_is_seen(few_waves: None) -> None:
+    """Arrays, also of rows in any order, what the document says, and weights that are not what they begin with."""
+    (alone, _) = noisy_rows(ONE)
+    for game in (slicing(ONE, REPLACE)[1], alone):
+        job = game._job(True, 3)
+        made = job.release(job.curator())
+        assert isinstance(made, GeneratorRelease)
+        seen = file_numbers(made)
+        weights = {name: weight + 1 for name, weight in made.generator.weights.items()}
+        changed = {
+            "bought": replace(made.bought, counts=made.bought.counts + 1),
+            "generator": replace(made.generator, weights=weights),
+            "progress": replace(made.progress, step=1),
+        }
+        for name, value in changed.items():
+            assert (file_numbers(replace(made, **{name: value})) != seen).any(), name
+
+
+def test_a_whole_fit_is_audited_under_every_adjacency() -> None:
+    assert AUDITS["slicing"].adjacencies == tuple(Adjacency)

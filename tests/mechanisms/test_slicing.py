@@ -12,7 +12,7 @@ import pytest
 from tests.test_release_groups import SMALL, images
 
 from sfumato.api import Job, prepare
-from sfumato.encoding.projected import Clipped
+from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms import slicing
 from sfumato.mechanisms.slicing import FEWEST_WAVES, MOST_WAVES, SPAN, fit_slicing, frames, planes
@@ -261,9 +261,10 @@ def test_units_of_several_rows_pay_for_them(options: dict[str, Any]) -> None:
 
 def test_groups_are_asked_in_their_main_directions() -> None:
     made = buy(SMALL, adjacency="replace-one")
-    assert made.names == ["centres", "shape", "waves"]
+    assert sorted(made.names) == ["centres", "columns", "shape", "waves"]
+    assert made.names[-1] == "waves"
     check_all_is_spent(made)
-    assert isinstance(made.encoder, Clipped)
+    assert isinstance(made.encoder, Projected)
     space, dim = made.bought.space, made.encoder.projection.dim
     seen = len(space.matrix)
     assert made.bought.frequencies.shape[1] == seen <= dim
@@ -283,11 +284,13 @@ def projected(kind: str) -> Any:
 
 def test_groups_begin_with_the_gaussian_of_each_class() -> None:
     made = buy(SMALL, epsilon=TOO_MUCH)
-    space, start, matrix = made.bought.space, made.bought.start, made.encoder.matrix
+    space, start, matrix = made.bought.space, made.bought.start, made.encoder._matrix
     for k, kind in enumerate(["bar", "beam", "cross"]):
         real = projected(kind) @ matrix.T
-        assert start.shift[k] == pytest.approx(real.mean(axis=0), abs=0.05)
-        covariance = start.skip[k].T @ start.skip[k]
+        middle = space.coordinates(start.shift[k][None], np.array([k]))[0]
+        assert middle == pytest.approx(real.mean(axis=0), abs=0.05)
+        root = start.skip[k] @ space.basis
+        covariance = root.T @ root
         assert np.trace(covariance) == pytest.approx(np.cov(real.T).trace(), rel=0.3)
         phases = (real @ space.matrix.T - space.centres[k]) @ made.bought.frequencies.T
         exact = np.concatenate([np.cos(phases).mean(axis=0), np.sin(phases).mean(axis=0)])
@@ -297,7 +300,7 @@ def test_groups_begin_with_the_gaussian_of_each_class() -> None:
 
 def test_rows_of_groups_are_asked_as_they_are() -> None:
     made = buy(SMALL, **ROWS)
-    assert made.names == ["centres", "rows"]
+    assert made.names == ["centres", "columns", "rows"]
     assert isinstance(made.asked[0][1], Spreads)
     check_all_is_spent(made)
     dim = made.encoder.projection.dim

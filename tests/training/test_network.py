@@ -10,7 +10,7 @@ import pytest
 from scipy.signal import correlate
 from scipy.special import erf
 
-from sfumato.training.network import CONVOLUTIONS, KERNEL, Architecture, _convolve, _gelu, make
+from sfumato.training.network import CONVOLUTIONS, KERNEL, Architecture, Lens, _convolve, _gelu, make
 
 MLP = Architecture("mlp", classes=3, dim=4, width=8, depth=2)
 CONV = Architecture("conv", classes=2, dim=5, width=8, depth=1, channels=3, image=(4, 6))
@@ -33,19 +33,21 @@ def normals(architecture: Architecture, rows: int = 7) -> Any:
     return drawn.astype(np.float32)
 
 
-def lift(architecture: Architecture) -> Any:
-    assert architecture.image is not None
+def lens(architecture: Architecture) -> Lens | None:
+    if architecture.image is None:
+        return None
     rng = np.random.default_rng(2)
-    return rng.normal(0, 0.3, (architecture.dim, np.prod(architecture.image))).astype(np.float32)
+    shape = architecture.dim, int(np.prod(architecture.image))
+    return Lens(*(rng.normal(0, 0.3, each).astype(np.float32) for each in (shape, shape[::-1])))
 
 
 @pytest.mark.parametrize("architecture", [MLP, CONV], ids=["mlp", "conv"])
 def test_numpy_and_jax_agree(architecture: Architecture) -> None:
     jax = pytest.importorskip("jax")
-    up = None if architecture.image is None else lift(architecture)
-    given = weights(architecture), normals(architecture), up
-    compiled = jax.jit(lambda *each: make(architecture, *each, jax.numpy))
-    np.testing.assert_allclose(make(architecture, *given), compiled(*given), rtol=1e-4, atol=1e-4)
+    seen = lens(architecture)
+    given = weights(architecture), normals(architecture)
+    compiled = jax.jit(lambda *each: make(architecture, *each, seen, jax.numpy))
+    np.testing.assert_allclose(make(architecture, *given, seen), compiled(*given), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("architecture", [MLP, CONV], ids=["mlp", "conv"])
@@ -75,10 +77,25 @@ def test_it_begins_with_the_affine_part_alone() -> None:
 
 
 def test_convolutions_begin_with_nothing_to_add() -> None:
-    noise, up = normals(CONV), lift(CONV)
-    np.testing.assert_allclose(make(CONV, begin(CONV), noise, up), 0.5 + noise @ up, rtol=1e-4, atol=1e-5)
+    noise, seen = normals(CONV), lens(CONV)
+    assert seen is not None
+    np.testing.assert_allclose(make(CONV, begin(CONV), noise, seen), noise, rtol=1e-5)
     changed = begin(CONV) | {"offset.2": np.full((2, 1), 0.25, dtype=np.float32)}
-    np.testing.assert_allclose(make(CONV, changed, noise, up), 0.75 + noise @ up, rtol=1e-4, atol=1e-5)
+    added = 0.25 * seen.tell.sum(axis=0)
+    np.testing.assert_allclose(make(CONV, changed, noise, seen), noise + added, rtol=1e-4, atol=1e-5)
+
+
+def test_convolutions_see_what_rows_show() -> None:
+    """One convolution after another, by hand, of the image that the affine part and the MLP show."""
+    given, noise, seen = weights(CONV), normals(CONV), lens(CONV)
+    assert seen is not None
+    before = make(CONV, given, noise)
+    shown = (before @ seen.show).reshape(2, 7, 4, 6, 1)
+    for i in range(CONVOLUTIONS):
+        shown = _convolve(shown, given[f"kernel.{i}"], np) + given[f"offset.{i}"][:, None, None, None]
+        shown = _gelu(shown, np) if i < CONVOLUTIONS - 1 else shown
+    expected = before + shown.reshape(2, 7, 24) @ seen.tell
+    np.testing.assert_allclose(make(CONV, given, noise, seen), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_convolution_is_a_correlation() -> None:
@@ -98,7 +115,7 @@ def test_gelu_is_close_to_its_definition() -> None:
 
 @pytest.mark.parametrize("architecture", [MLP, CONV], ids=["mlp", "conv"])
 def test_a_class_is_made_with_its_own_weights(architecture: Architecture) -> None:
-    up = None if architecture.image is None else lift(architecture)
+    up = lens(architecture)
     before = weights(architecture)
     made = make(architecture, before, normals(architecture), up)
     after = {n: array.copy() for n, array in before.items()}

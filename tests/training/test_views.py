@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sfumato.bins import Layout
-from sfumato.encoding.projected import Clipped, columns
+from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.mechanisms.train import _view
 from sfumato.models.bought import BoughtWaves, Space, Start
@@ -18,13 +18,12 @@ from sfumato.private.projected import ProjectedImage
 from sfumato.private.queries import LATENT_BITS, MAP_BITS
 from sfumato.private.rows import RowVectors
 from sfumato.private.source import Source
-from sfumato.projections import Projection
+from sfumato.projections import ENTRY_BITS, Projection
 from sfumato.schema import Schema
 from sfumato.tables import open_table
 
 eqx = pytest.importorskip("equinox")
 jax = pytest.importorskip("jax")
-views = pytest.importorskip("sfumato.training.views")
 
 
 def masses(*rows: list[float]) -> Any:
@@ -103,36 +102,29 @@ GROUPS = Schema.of(
 )
 
 
-def test_bounded_is_what_the_curator_sees_of_the_same_rows() -> None:
-    """The same rows through the curator's engine, from a table, and through the view, as a network made them; some lie
-    beyond the bounds. Quantised twice, to 2^-12, and products of a dozen columns."""
+def test_made_rows_are_mapped_to_what_the_curator_sees_of_them() -> None:
+    """Rows of a table through the curator's engine, and the same rows as a network would have made them. Quantised
+    twice, to 2^-12, and products of a few coordinates."""
     layout = Layout.of(GROUPS)
     projection = Projection.of(layout.groups)
     rng = np.random.default_rng(0)
-    made = rng.normal(0.5, 0.4, (40, 12)).astype(np.float32)
-    assert (made < 0).any()
-    assert (made > 1).any()
-    matrix, means = rng.normal(size=(3, projection.dim)), rng.normal(0, 0.2, (2, 3))
+    dim, pixels = projection.dim, rng.integers(0, 11, (40, 12))
+    matrix, means = rng.normal(size=(3, dim)), rng.normal(0, 0.2, (2, 3))
     image = ProjectedImage.of(means, matrix)
     assert image.matrix is not None
-    space = Space(image.matrix * 2.0**-MAP_BITS, image.centres * 2.0**-LATENT_BITS)
-    bought = BoughtWaves(
-        np.ones(2), Start.standard(2, projection.dim), np.zeros((1, 3)), np.zeros((2, 2)), np.ones(2), space
-    )
-    seen = np.asarray(eqx.filter_jit(_view(bought, Clipped(projection)))(np.stack([made, made])))
-
-    places = columns(Clipped(projection).places(made), layout.bins)
-    frame = pd.DataFrame(dict(zip(layout.names, places, strict=True)))
+    basis, middles = rng.normal(size=(dim, dim)), rng.normal(0, 0.3, (2, dim))
+    space = Space(basis, middles, image.matrix * 2.0**-MAP_BITS, image.centres * 2.0**-LATENT_BITS)
+    scale = 2.0 ** -(ENTRY_BITS + projection.halvings)
+    coordinates = (pixels / 10 - 0.5) @ projection.matrix.T * scale
+    made = np.stack([(coordinates - middle) @ np.linalg.inv(basis) for middle in middles])
+    np.testing.assert_allclose(space.coordinates(made[1], np.ones(40, dtype=int)), coordinates, atol=1e-12)
+    bought = BoughtWaves(np.ones(2), Start.standard(2, dim), np.zeros((1, 3)), np.zeros((2, 2)), np.ones(2), space)
+    encoder = Projected(projection, *[np.zeros((2, 12))] * 2, middles, np.zeros((2, 12)))
+    seen = np.asarray(eqx.filter_jit(_view(bought, encoder))(made))
+    frame = pd.DataFrame(pixels, columns=list(layout.names))
     for k, kind in enumerate("ab"):
         table = open_table(frame.assign(kind=kind))
         engine = LocalEngine(Source(table, layout, None, values=False), 1)
         asked = engine.rows(RowVectors.of(image, 2, 1000.0)).T * 2.0**-LATENT_BITS
         np.testing.assert_allclose(seen[k], asked, atol=6 * 2.0**-LATENT_BITS)
     assert np.abs(seen[0] - seen[1]).max() > 0.05, "classes are seen from centres of their own"
-
-
-def test_a_column_beyond_its_bounds_can_come_back() -> None:
-    view = views.Bounded.of(np.ones((2, 1)), np.zeros((1, 1)))
-    made = np.array([[[1.5, 0.5]]], dtype=np.float32)
-    assert np.asarray(view(made))[0, 0, 0] == pytest.approx(0.5)
-    assert np.asarray(jax.grad(lambda x: view(x).sum())(made)).tolist() == [[[1.0, 1.0]]]

@@ -10,6 +10,11 @@ is the sum over answers of
 For a mechanism that is exactly mu-GDP it is normal around -mu^2/2 and +mu^2/2 with standard deviation mu: the best
 threshold is 0.
 
+Noisy rows come in an order that nobody knows. Where all rows but one are alike the ratio is known all the same: with c
+what those others show, v0 and v1 what the row shows on the one table and on the other, and y_i the noisy rows, it is
+
+    log sum_i exp(((v1 - c).(y_i - c) - |v1 - c|^2 / 2) / sd^2) - the same with v0.
+
 Noise may also be wrong in ways that this statistic does not see. So two more numbers are kept: the sd that the curator
 states, which must not depend on the table, and whether the noise of one answer repeats that of another. For each table
 there is a residual, what an answer's noise would be if that were the table, in units of its sd; where words were used
@@ -20,17 +25,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.private.curator import Engine
-from sfumato.private.queries import Answer, Asker, FloatArray, Query
+from sfumato.private.curator import Curator, Engine
+from sfumato.private.queries import LATENT_BITS, Answer, FloatArray, Query
+from sfumato.private.rows import NoisyRows, RowAsker, RowVectors, Whole
+from sfumato.private.slicing_law import Slices
 
 VIEW = 3  # numbers in an insider's view
 NOISE = slice(1, VIEW)  # of them, those about the noise
 
 
-class Insider:
-    """Stands between a mechanism and the curator, and adds up the log-likelihood ratio of what passes."""
+class Insider(Curator):
+    """Stands between a mechanism and the curator, and adds up the log-likelihood ratio of what passes.
 
-    def __init__(self, curator: Asker, without: Engine, with_row: Engine) -> None:
+    To the mechanism it is a curator; it has no table of its own, and all that it answers is the other's.
+    """
+
+    def __init__(self, curator: RowAsker, without: Engine, with_row: Engine) -> None:
         self._curator = curator
         self._engines = without, with_row
         self._residuals: tuple[FloatArray, FloatArray] | None = None
@@ -56,6 +66,14 @@ class Insider:
         self._compare(((answer.values - absent) / answer.sd, (answer.values - present) / answer.sd))
         return answer
 
+    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        found = self._curator.rows(name, vectors, projection)
+        absent, present = (_shown(engine, vectors, found) for engine in self._engines)
+        others = absent[0] if len(absent) > 1 else np.zeros(absent.shape[1])  # of a row that is alone any c will do
+        self.log_ratio += _evidence(found, present, others) - _evidence(found, absent, others)
+        self.log_sd += float(np.log(found.sd))
+        return found
+
     def _compare(self, residuals: tuple[FloatArray, FloatArray]) -> None:
         """How much better the residuals of this answer and the last one agree if the row is there."""
         if self._residuals is not None:
@@ -65,3 +83,15 @@ class Insider:
             )
             self.repetition += without - with_row
         self._residuals = residuals
+
+
+def _shown(engine: Engine, vectors: RowVectors, found: NoisyRows) -> FloatArray:
+    """What the answer would be without noise and in the table's own order, in which the row is the last."""
+    exact = engine.rows(vectors).T * 2.0**-LATENT_BITS
+    return np.asarray(exact if found.directions is None else exact @ found.directions)
+
+
+def _evidence(found: NoisyRows, shown: FloatArray, others: FloatArray) -> float:
+    """The log-likelihood of noisy rows, up to what is common to all tables with these others."""
+    apart = (shown - others).sum(axis=0)
+    return float(np.logaddexp.reduce(((found.values - others) @ apart - apart @ apart / 2.0) / found.sd**2))

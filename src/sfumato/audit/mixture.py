@@ -15,15 +15,21 @@ from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, VIEW, Insider
 from sfumato.audit.queries import Tables
 from sfumato.bins import FloatArray
+from sfumato.generator_file import document
+from sfumato.generator_release import GeneratorRelease
+from sfumato.mechanisms.train import untrained
 from sfumato.mixture_release import MixtureRelease
+from sfumato.models.bought import BoughtRows
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries import Asker
+from sfumato.private.rows import RowAsker
 from sfumato.release import Release
 from sfumato.release_file import guarantee_data, released_arrays
 from sfumato.schema import Schema
+from sfumato.training.settings import Training
 
 CROWD = 400  # rows that are the same in both tables
+FEW = 3  # of them, where every row is shown with noise of its own and a crowd would hide one
 MOST_NUMBERS = 40  # in an array of clustmix with four columns, two classes and two cells of each
 KINDS = [f"kind {i}" for i in range(20)]
 GROUPS = {"type": "category", "values": ["a", "b"]}
@@ -49,7 +55,7 @@ class FitGame:
     tables: Tables
     schema: Schema
     options: dict[str, Any] = field(default_factory=dict)
-    curator: Callable[[Job], Asker] = Job.curator
+    curator: Callable[[Job], RowAsker] = Job.curator
     room: int = 0  # numbers that an array may have, where noise says how many
 
     attacks = (
@@ -132,17 +138,73 @@ def clustmix(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     ]
 
 
+def slicing(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
+    """slicing up to what it buys: class sums of waves, of columns and of a group; and noisy rows, where their number
+    may be public. Training is not played: it happens after the last answer, where no row is near, and whoever plays
+    this game may train what they like on what they see."""
+    pair, tables, schema = next(_pairs(adjacency))
+    grouped = _twice(tables[0]), _twice(tables[1])
+    options = {"mechanism": "slicing"}
+    games = [
+        FitGame(f"{pair}, {what}", claim, adjacency, tables, schema, options)
+        for what, tables, schema in (("waves of scores", tables, schema), ("waves of a group", grouped, PARTS))
+    ]
+    return games + (noisy_rows(claim) if adjacency is Adjacency.REPLACE_ONE else [])
+
+
+def noisy_rows(claim: Claim, **options: Any) -> list[FitGame]:
+    """slicing of every row. Rows in the crowd are alike, so that the insider's statistic is the best although their
+    order is not known."""
+    asked = {"mechanism": "slicing", "form": "rows"} | options
+    return [
+        FitGame(
+            f"{who} replaced by its opposite of another class, noisy rows",
+            claim,
+            Adjacency.REPLACE_ONE,
+            _frames([(50, 50, "a")] * crowd, [(0, 0, "a")], [(100, 100, "b")]),
+            PLACES,
+            asked,
+        )
+        for who, crowd in (("the only row", 0), ("an extreme row in a small crowd", FEW))
+    ]
+
+
 def file_numbers(release: Release, room: int = 0) -> FloatArray:
-    """Every number in a release file: the arrays, each filled up with zeros to `room`, and what its schema and its
-    guarantee say."""
-    arrays: list[Any] = list(released_arrays(release).values())
-    arrays += [release.mixture.component_class] if isinstance(release, MixtureRelease) else []
+    """Every number in a release file: the arrays, each filled up with zeros to `room`, and what its schema, its
+    guarantee and its model say."""
+    public: list[Any] = [release.schema.dump(), guarantee_data(release.guarantee)]
+    arrays: list[Any]
+    if isinstance(release, GeneratorRelease):
+        arrays = _generator_arrays(release)
+        public.append(document(release))
+    else:
+        arrays = list(released_arrays(release).values())
+    if isinstance(release, MixtureRelease):
+        arrays.append(release.mixture.component_class)
+        public += [] if release.labeller is None else [{"alpha": release.labeller.alpha}]
     parts = [np.ravel(array).astype(np.float64) for array in arrays]
     parts = [np.pad(part, (0, max(room - len(part), 0))) for part in parts]
-    public = [release.schema.dump(), guarantee_data(release.guarantee)]
-    labeller = release.labeller if isinstance(release, MixtureRelease) else None
-    public += [] if labeller is None else [{"alpha": labeller.alpha}]
     return np.concatenate([*parts, list(_numbers(public))])
+
+
+def _generator_arrays(release: GeneratorRelease) -> list[Any]:
+    """The arrays of a generator that is not trained yet. Its thousands of weights follow from the rest of the file: how
+    far they are from doing so stands for them, and is zero. Noisy rows, whose order is random, are there as they are
+    and summed up, because what is learned is linear."""
+    begun = untrained(release.bought, release.encoder, Training(), None)
+    found = released_arrays(release)
+    kept = [array for name, array in found.items() if not name.startswith("net.")]
+    kept.append(np.array([np.abs(found[f"net.{name}"] - known).max() for name, known in begun.weights.items()]))
+    if isinstance(release.bought, BoughtRows):
+        kept += _row_moments(release.bought)
+    return kept
+
+
+def _row_moments(bought: BoughtRows) -> list[FloatArray]:
+    """Sums and products of noisy rows, in the coordinates of the vectors where they were projected."""
+    values = bought.values.astype(np.float64)
+    vectors = values if bought.directions is None else values @ np.linalg.pinv(bought.directions)
+    return [vectors.sum(axis=0), vectors.T @ vectors]
 
 
 def _numbers(data: Any) -> Iterator[float]:

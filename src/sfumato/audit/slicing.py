@@ -1,10 +1,7 @@
 """Audits of noisy rows: through the curator, beside another query, and as printed in the paper.
 
 The insider knows both tables and sees the directions U, which are published. All rows but one are at the origin, so
-the likelihood ratio is known although the order is not: with v0, v1 the projections of the row on the one table and
-on the other, and y_i the noisy rows,
-
-    log sum_i exp((v1.y_i - |v1|^2 / 2) / sd^2) - log sum_i exp((v0.y_i - |v0|^2 / 2) / sd^2).
+the likelihood ratio is known although the order is not (`insider`).
 
 There is no mu to claim: what rows cost is a law (docs/proofs/slicing.md). The bound on epsilon is as tight as for any
 other mechanism where delta is large enough to be seen: 0.02 rather than 1e-5.
@@ -27,8 +24,8 @@ from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
-from sfumato.private.queries import LATENT_BITS, SLACK, Histograms, ScoreImage
-from sfumato.private.rows import NoisyRows, RowPlan, RowVectors, plan_rows
+from sfumato.private.queries import SLACK, Histograms, ScoreImage
+from sfumato.private.rows import RowPlan, RowVectors, plan_rows
 from sfumato.private.slicing_law import Frames
 from sfumato.private.source import Source
 from sfumato.published.slicing import release_slices, theorem_sigma
@@ -103,24 +100,8 @@ class RowsGame:
         asked = self.curator(self._engines[with_row], budget, Adjacency.REPLACE_ONE, bits)
         insider = Insider(asked, *self._engines)
         insider.total("histograms", HISTOGRAMS, self._mu**2 / SLACK)
-        found = asked.rows("rows", VECTORS, self._plan.projection)
-        return np.array([insider.log_ratio + self._log_ratio(found), np.log(found.sd), len(found.values)])
-
-    def _log_ratio(self, found: NoisyRows) -> float:
-        absent, present = (_projected(engine, found) for engine in self._engines)
-        return _evidence(found, present) - _evidence(found, absent)
-
-
-def _projected(engine: Summed, found: NoisyRows) -> FloatArray:
-    """The one vector that is not zero, as the answer would show it without noise."""
-    if engine.vectors is None:
-        raise ValueError("the rows themselves were not looked up")
-    vector = engine.vectors.sum(axis=1) * 2.0**-LATENT_BITS
-    return vector if found.directions is None else vector @ found.directions
-
-
-def _evidence(found: NoisyRows, shown: FloatArray) -> float:
-    return float(np.logaddexp.reduce((found.values @ shown - shown @ shown / 2.0) / found.sd**2))
+        found = insider.rows("rows", VECTORS, self._plan.projection)
+        return np.array([insider.log_ratio, np.log(found.sd), len(found.values)])
 
 
 def slicing_rows(claim: Claim, adjacency: Adjacency) -> list[RowsGame]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -47,17 +47,20 @@ class Projected:
 
     @classmethod
     def of(
-        cls, projection: Projection, means: FloatArray, variances: FloatArray, mixture: GaussianMixture
+        cls, projection: Projection, means: FloatArray, variances: FloatArray, mixture: GaussianMixture | None
     ) -> Projected:
+        """Without a mixture the coordinates that a model fills are still to be told (`around`)."""
         inside = np.clip(means, SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
         most = inside * (1.0 - inside)
-        return cls(
-            projection,
-            inside,
-            np.clip(variances, NARROWEST * most, WIDEST * most),
-            mixture.class_means,
-            column_variances(projection, mixture),
-        )
+        kept = np.clip(variances, NARROWEST * most, WIDEST * most)
+        if mixture is None:
+            return cls(projection, inside, kept, np.zeros((len(means), projection.dim)), np.ones_like(means))
+        return cls(projection, inside, kept, mixture.class_means, column_variances(projection, mixture))
+
+    def around(self, rows: Sequence[FloatArray]) -> Projected:
+        """The same columns over the coordinates of a model that is known by rows drawn from it, class by class."""
+        explained = np.stack([(drawn @ self.projection.back.T).var(axis=0) for drawn in rows])
+        return replace(self, centres=np.stack([drawn.mean(axis=0) for drawn in rows]), explained=explained)
 
     @cached_property
     def quantiles(self) -> FloatArray:
@@ -94,24 +97,6 @@ class Projected:
         below_at = (labels[:, None] * self.means.shape[1] + np.arange(self.means.shape[1])) * LEVELS + below
         low, high = flat[below_at], flat[below_at + 1]
         return np.asarray(low + (high - low) * (level - below))
-
-
-@dataclass(frozen=True)
-class Clipped:
-    """Columns in groups that a generator makes itself: between their bounds, whatever it makes of them."""
-
-    projection: Projection
-
-    name = "projected"
-
-    def places(self, made: FloatArray) -> Places:
-        """Where columns lie between their bounds, from 0 to 1."""
-        return np.clip(made, 0.0, 1.0).astype(np.float32)
-
-    @cached_property
-    def matrix(self) -> FloatArray:
-        """(coordinates, columns): the projection as it is applied to places seen from the middle."""
-        return np.asarray(self.projection.matrix * 2.0 ** -(ENTRY_BITS + self.projection.halvings), dtype=np.float64)
 
 
 def column_variances(projection: Projection, mixture: GaussianMixture) -> FloatArray:

@@ -49,7 +49,7 @@ def fit_mixture(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores | Af
 def ask_histograms(curator: Asker, layout: Layout, plan: Plan) -> tuple[list[FloatArray], FloatArray]:
     """Round 0: every column's cells in every class, and the noise that a column's cells have."""
     query = Histograms(layout.sizes, layout.classes, plan.column_shares)
-    answer = curator.total("histograms", query, plan.histogram_share * plan.mu**2)
+    answer = curator.total("histograms", query, plan.budget("histograms", curator.remaining))
     return query.unpack(answer.values), np.array([cells[0, 0] for cells in query.unpack(answer.sd)])
 
 

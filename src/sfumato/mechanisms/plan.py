@@ -50,6 +50,10 @@ MOST_SIGMA = 10.0
 ADAPTS = ("auto", "labels", "points", "both")
 MOST_LABEL_WEIGHTS = 2000  # of a label model: its Hessian has the square of that
 NO_OPTIONS = SliceOptions()
+SLICED_GROUPS: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
+    "central": (("centres", "shape", "columns"), (0.08, 0.2, 0.075)),
+    "rows": (("centres", "columns"), (0.15, 0.05)),
+}  # for columns in groups
 SLICED_HISTOGRAMS = {"central": 0.7, "rows": 0.3}  # of slicing, for the encoding
 
 
@@ -398,7 +402,7 @@ def _into_slices(one: _Division, encoding: str, form: str) -> _Division:
     kept: tuple[str, ...] = one.names[:1]
     shares: tuple[float, ...] = (SLICED_HISTOGRAMS[form],)
     if encoding == "projected":
-        kept, shares = (("centres",), (0.2,)) if form == "rows" else (("centres", "shape"), (0.08, 0.22))
+        kept, shares = SLICED_GROUPS[form]
     last = {
         "central": ("waves", "class sums of cosines and sines along random slices: what generators are trained on"),
         "rows": ("rows", "every row with noise of its own: what generators are trained on"),
@@ -406,7 +410,7 @@ def _into_slices(one: _Division, encoding: str, form: str) -> _Division:
     return replace(
         one,
         names=(*kept, last[0]),
-        purposes=(*one.purposes[: len(kept)], last[1]),
+        purposes=(*(one.purposes[one.names.index(name)] for name in kept), last[1]),
         shares=(*shares, 1.0 - sum(shares)),
         expected_kl={},  # what a network makes of it is not forecast
     )

@@ -11,7 +11,7 @@ from sfumato.bins import Layout
 from sfumato.errors import ArgumentError
 from sfumato.private.projected import ProjectedImage
 from sfumato.private.queries import Image, ScoreImage
-from sfumato.private.rows import RowVectors, plan_rows
+from sfumato.private.rows import RowVectors, Whole, plan_rows
 from sfumato.private.slicing_law import Frames, Slices
 from sfumato.projections import Projection
 
@@ -59,6 +59,7 @@ class SlicePlan:
     slice_dim: int
     reach: float
     slices: tuple[Slices, ...] = ()
+    noise: float | None = None  # on a number of a row
 
     def __str__(self) -> str:
         if self.form == "central":
@@ -90,7 +91,10 @@ def plan_slices(
         calibration=options.calibration or "exact",
         unit_rows=unit_rows,
     )
-    return SlicePlan(form, slice_dim, reach, planned.slices)
+    if isinstance(planned.projection, Whole):
+        noise = vectors.distance(unit_rows) / math.sqrt(planned.projection.mu_squared)
+        return SlicePlan(form, slice_dim, reach, (), noise)
+    return SlicePlan(form, slice_dim, reach, planned.slices, planned.projection.sigma)
 
 
 def row_vectors(image: Image, classes: int, reach: float) -> RowVectors:

@@ -14,13 +14,24 @@ import numpy as np
 
 from sfumato.bins import FloatArray, Layout
 from sfumato.encoding.marginals import clean
-from sfumato.encoding.projected import Clipped
+from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
-from sfumato.mechanisms.groups import CENTRE_SHARES, FEWEST, SMALLEST_VARIANCE, Shape, find_directions, look_at_all
+from sfumato.mechanisms.groups import (
+    CENTRE_SHARES,
+    FEWEST,
+    SMALLEST_VARIANCE,
+    Directions,
+    Shape,
+    find_directions,
+    lift,
+    look_at_all,
+    look_at_columns,
+)
 from sfumato.mechanisms.mixture import ask_histograms
 from sfumato.mechanisms.plan import Plan
 from sfumato.mechanisms.slices import row_vectors
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
+from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.projected import ProjectedImage, Spreads
 from sfumato.private.queries import LATENT_BITS, MAP_BITS, Asker, Image, Latent, ScoreImage
 from sfumato.private.rows import RowAsker, Whole
@@ -33,11 +44,12 @@ SPAN = 16  # columns that one slice looks at, at most
 SCALES = (0.5, 1.0)  # of frequencies, for coordinates of variance about 1
 PLANE_SCALES = (0.7, 1.0)
 FEWEST_WAVES, MOST_WAVES = 400, 3000
+FLATTEST = 0.02  # variance of a main direction that training begins with
 WAVES_A_PLANE = 2.5
 SEED = 0  # of the frequencies, which are public: a free choice, the same for every table
 
 
-def fit_slicing(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Scores | Clipped, Bought]:
+def fit_slicing(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Scores | Projected, Bought]:
     """Ask for the encoding, then for what generators are trained on."""
     if plan.encoding == "projected":
         return _buy_groups(curator, layout, plan)
@@ -50,15 +62,19 @@ def fit_slicing(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Scores |
     return scores, buy_waves(curator, image, frequencies, marginals.counts, start, None)
 
 
-def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Clipped, Bought]:
-    """Columns in groups: where classes lie and their common shape, then waves in its main directions; or rows."""
+def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Projected, Bought]:
+    """Columns in groups: where classes lie and how far they spread, each column's moments, and then rows, or waves in
+    the main directions of the classes' common shape."""
     projection = Projection.of(layout.groups)
-    encoder = Clipped(projection)
     if plan.asks_rows:
-        counts, start = _look_at_centres(curator, layout.classes, projection, plan)
-        image = ProjectedImage.of(np.zeros((layout.classes, projection.dim)))
-        space = Space(np.eye(projection.dim), np.zeros((layout.classes, projection.dim)))
-        return encoder, buy_rows(curator, image, plan, counts, start, space)
+        shape = _look_at_centres(curator, layout.classes, projection, plan)
+        unit = np.eye(projection.dim)
+        root = math.sqrt(float(shape.within[0, 0]))
+        image = ProjectedImage.of(np.zeros_like(shape.means))
+        space = Space(root * unit, shape.means, unit, np.zeros_like(shape.means))
+        start = Start.standard(layout.classes, projection.dim)
+        encoder = _look_at_columns(curator, projection, shape, plan)
+        return encoder, buy_rows(curator, image, plan, shape.counts, start, space)
     budget = {name: plan.share(name) * plan.mu**2 for name in ("centres", "shape")}
     shape = look_at_all(curator, layout.classes, projection, budget)
     main = find_directions(shape)
@@ -66,19 +82,37 @@ def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Clipped,
     assert image.matrix is not None
     matrix = np.asarray(image.matrix * 2.0**-MAP_BITS, dtype=np.float64)  # as it is applied, and so the centres
     centres = np.asarray(image.centres * 2.0**-LATENT_BITS, dtype=np.float64)
+    start, basis = _begin(shape, main)
+    encoder = _look_at_columns(curator, projection, shape, plan)
     spread = np.sqrt(np.maximum(np.diagonal(matrix @ shape.within @ matrix.T), SMALLEST_VARIANCE))
-    start, space = Start(_roots(shape), shape.means), Space(matrix, centres)
+    space = Space(basis, shape.means, matrix, centres)
     return encoder, buy_waves(curator, image, planes(image.dim) / spread, shape.counts, start, space)
 
 
-def _roots(shape: Shape) -> FloatArray:
-    """(classes, dim, dim): roots of the covariance within classes, each as wide as its class."""
-    values, vectors = np.linalg.eigh(shape.within)
-    root = (vectors * np.sqrt(np.maximum(values, SMALLEST_VARIANCE))) @ vectors.T
-    return np.asarray(np.sqrt(shape.wideness)[:, None, None] * root)
+def _begin(shape: Shape, main: Directions) -> tuple[Start, FloatArray]:
+    """The Gaussians that training begins with, and the basis they are in: first the main directions, half whitened,
+    in which a class begins as wide as all classes are, times its own wideness; then what lies outside, whitened."""
+    e, dim = main.matrix.shape
+    values, vectors = np.linalg.eigh(main.rest)
+    outside = (vectors * np.sqrt(np.maximum(values, SMALLEST_VARIANCE)))[:, e:].T
+    basis = np.concatenate([main.back.T, outside])
+    skip = np.zeros((len(shape.means), dim, dim))
+    skip[:, range(e, dim), range(e, dim)] = 1.0
+    inside, turned = np.linalg.eigh(main.matrix @ shape.within @ main.matrix.T)
+    root = (turned * np.sqrt(np.maximum(inside, FLATTEST))) @ turned.T
+    skip[:, :e, :e] = np.sqrt(shape.wideness)[:, None, None] * root
+    return Start(skip, np.zeros((len(shape.means), dim))), basis
 
 
-def _look_at_centres(curator: Asker, classes: int, projection: Projection, plan: Plan) -> tuple[FloatArray, Start]:
+def _look_at_columns(curator: Asker, projection: Projection, shape: Shape, plan: Plan) -> Projected:
+    """Every column's mean and variance, beside what one Gaussian a class makes of them."""
+    covariance = lift(shape.within, SMALLEST_VARIANCE)
+    covariances = shape.wideness[:, None, None] * covariance
+    gaussians = GaussianMixture(shape.weights, shape.means, covariances)
+    return look_at_columns(curator, projection, shape, gaussians, plan.budget("columns", curator.remaining))
+
+
+def _look_at_centres(curator: Asker, classes: int, projection: Projection, plan: Plan) -> Shape:
     """Where classes lie and how far rows spread, in the projected coordinates as they are."""
     everywhere = ProjectedImage.of(np.zeros((classes, projection.dim)))
     query = Spreads(Latent.of(everywhere, [projection.radius] * classes), CENTRE_SHARES)
@@ -87,9 +121,8 @@ def _look_at_centres(curator: Asker, classes: int, projection: Projection, plan:
     counts = np.maximum(counts, FEWEST * query.unpack(answer.sd)[0])
     means = np.clip(sums / counts[:, None], -projection.radius, projection.radius)
     spread = float(np.maximum(norms / counts - (means**2).sum(axis=1), 0.0) @ counts / counts.sum()) / projection.dim
-    unit = np.eye(projection.dim)
-    root = math.sqrt(max(spread, SMALLEST_VARIANCE))
-    return counts, Start(np.tile(root * unit, (classes, 1, 1)), means)
+    within = max(spread, SMALLEST_VARIANCE) * np.eye(projection.dim)
+    return Shape(counts, means, within, np.ones(classes), 0.0)
 
 
 def buy_waves(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sfumato.bins import FloatArray, Layout
-from sfumato.encoding.projected import Clipped
+from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves
 from sfumato.models.generator import Generator, OwnGenerator, Progress
-from sfumato.training.network import Architecture, make
+from sfumato.training.network import Architecture, Lens
 from sfumato.training.settings import Training
 
+Encoder = Scores | Projected
 Trained = tuple[Generator | OwnGenerator, Progress]
 OnBlock = Callable[[Generator | OwnGenerator, Progress], None]
 
@@ -36,9 +38,7 @@ def check_image(settings: Training, image: tuple[int, int] | None) -> None:
         raise ArgumentError("architecture 'conv' is for images: it needs one group with a shape, and no other columns")
 
 
-def untrained(
-    bought: Bought, encoder: Scores | Clipped, settings: Training, image: tuple[int, int] | None
-) -> Generator:
+def untrained(bought: Bought, encoder: Encoder, settings: Training, image: tuple[int, int] | None) -> Generator:
     """The network before its first step: a Gaussian for each class."""
     classes, dim = len(bought.counts), _dim(bought, encoder)
     check_image(settings, image)
@@ -46,17 +46,20 @@ def untrained(
     shown = (settings.channels, image) if conv else (0, None)
     architecture = Architecture(settings.architecture, classes, dim, settings.width, settings.depth, *shown)
     first = architecture.start(settings.seed, bought.start.skip, bought.start.shift)
-    return Generator(architecture, first, lift_of(encoder))
+    return Generator(architecture, first, lens_of(bought, encoder) if conv else None)
 
 
-def lift_of(encoder: Scores | Clipped) -> Any:
-    """(coordinates, columns): from the space of a projection to the columns; None where there is none."""
-    return encoder.projection.back.T.astype(np.float32) if isinstance(encoder, Clipped) else None
+def lens_of(bought: Bought, encoder: Encoder) -> Lens:
+    """How what is made is seen as an image, and what an image says of it."""
+    assert isinstance(encoder, Projected)  # images are columns in a group
+    assert bought.space is not None
+    show = bought.space.basis @ encoder.projection.back.T
+    return Lens(show.astype(np.float32), np.linalg.pinv(show).astype(np.float32))
 
 
 def train_on(
     bought: Bought,
-    encoder: Scores | Clipped,
+    encoder: Encoder,
     generator: Generator | OwnGenerator,
     progress: Progress,
     on_block: OnBlock = lambda generator, progress: None,
@@ -68,18 +71,13 @@ def train_on(
     import jax
 
     from sfumato.training.fitting import State, train
+    from sfumato.training.makers import NetworkRows, OwnRows
 
     if isinstance(generator, Generator):
-        names = tuple(generator.weights)
-        leaves, rebuild = tuple(generator.weights.values()), lambda found: dict(zip(names, found, strict=True))
-        architecture, lift = generator.architecture, generator.lift
-        dim = architecture.dim
-
-        # A tree, and no closure: what is compiled for one training serves the next.
-        rows = jax.tree_util.Partial(_rows, architecture, names, lift)
+        leaves, dim = tuple(generator.weights.values()), generator.architecture.dim
+        rows: Any = NetworkRows(generator.architecture, tuple(generator.weights), generator.lens)
     else:
-        leaves, dim = generator.leaves, generator.dim
-        rows = jax.tree_util.Partial(_own_rows, generator.brought())
+        leaves, dim, rows = generator.leaves, generator.dim, OwnRows(generator.brought())
 
     def pack(found: Any) -> tuple[Any, ...]:
         return tuple(np.asarray(leaf, dtype=np.float32) for leaf in found)
@@ -88,7 +86,8 @@ def train_on(
         memory = None if finished else (pack(state.first), pack(state.second))
         now = Progress(progress.number, progress.settings, state.step, loss, finished, memory)
         if isinstance(generator, Generator):
-            return Generator(architecture, rebuild(pack(state.weights)), lift, generator.library), now
+            weights = dict(zip(generator.weights, pack(state.weights), strict=True))
+            return replace(generator, weights=weights), now
         return fill(generator, pack(state.weights)), now
 
     state = State.begin(leaves)
@@ -110,14 +109,13 @@ def train_on(
     return told(state, last, True)
 
 
-def own(module: Any, bought: Bought, encoder: Scores | Clipped) -> OwnGenerator:
+def own(module: Any, bought: Bought, encoder: Encoder) -> OwnGenerator:
     """A user's module as a generator."""
     classes, dim = len(bought.counts), _dim(bought, encoder)
-    wanted = encoder.projection.matrix.shape[1] if isinstance(encoder, Clipped) else dim
-    return OwnGenerator(check_module(module, classes, dim, wanted), classes, dim, module)
+    return OwnGenerator(check_module(module, classes, dim), classes, dim, module)
 
 
-def check_module(module: Any, classes: int, dim: int, wanted: int) -> tuple[Any, ...]:
+def check_module(module: Any, classes: int, dim: int) -> tuple[Any, ...]:
     """The numbers of a user's module, once it was tried on one row."""
     check_extra()
     import equinox as eqx
@@ -136,14 +134,16 @@ def check_module(module: Any, classes: int, dim: int, wanted: int) -> tuple[Any,
             f"the module must make a row from {dim} normals and a one-hot class of {classes}: "
             f"module(noise, one_hot) failed with {type(error).__name__}"
         ) from error
-    if shape != (wanted,):
-        raise ArgumentError(f"the module must make {wanted} numbers a row, not an array of shape {shape}")
+    if shape != (dim,):
+        raise ArgumentError(f"the module must make {dim} numbers a row, not an array of shape {shape}")
     return tuple(np.asarray(leaf, dtype=np.float32) for leaf in leaves)
 
 
 def fill(generator: OwnGenerator, leaves: tuple[Any, ...]) -> OwnGenerator:
     """The same generator with other numbers in it."""
-    return OwnGenerator(leaves, generator.classes, generator.dim, _with_leaves(generator.module, leaves))
+    from sfumato.training.makers import with_leaves
+
+    return OwnGenerator(leaves, generator.classes, generator.dim, with_leaves(generator.module, leaves))
 
 
 def bring(generator: OwnGenerator, module: Any) -> OwnGenerator:
@@ -152,36 +152,15 @@ def bring(generator: OwnGenerator, module: Any) -> OwnGenerator:
     import equinox as eqx
     import jax
 
+    from sfumato.training.makers import with_leaves
+
     shapes = [leaf.shape for leaf in jax.tree.leaves(eqx.filter(module, eqx.is_inexact_array))]
     if shapes != [leaf.shape for leaf in generator.leaves]:
         raise ArgumentError("the module does not have the arrays that this release was trained with")
-    return OwnGenerator(generator.leaves, generator.classes, generator.dim, _with_leaves(module, generator.leaves))
+    return OwnGenerator(generator.leaves, generator.classes, generator.dim, with_leaves(module, generator.leaves))
 
 
-def _with_leaves(module: Any, leaves: Any) -> Any:
-    import equinox as eqx
-    import jax
-
-    numbers, rest = eqx.partition(module, eqx.is_inexact_array)
-    tree = jax.tree.structure(numbers)
-    return eqx.combine(jax.tree.unflatten(tree, list(leaves)), rest)
-
-
-def _rows(architecture: Architecture, names: tuple[str, ...], lift: Any, leaves: Any, noise: Any) -> Any:
-    import jax
-
-    return make(architecture, dict(zip(names, leaves, strict=True)), noise, lift, jax.numpy)
-
-
-def _own_rows(module: Any, leaves: Any, noise: Any) -> Any:
-    import jax
-
-    filled = _with_leaves(module, leaves)
-    one_hot = jax.numpy.eye(len(noise))
-    return jax.vmap(lambda z, k: jax.vmap(lambda one: filled(one, k))(z))(noise, one_hot)
-
-
-def target_of(bought: Bought, encoder: Scores | Clipped, settings: Training) -> Any:
+def target_of(bought: Bought, encoder: Encoder, settings: Training) -> Any:
     """What was bought, in JAX."""
     import jax.numpy as jnp
 
@@ -200,14 +179,15 @@ def target_of(bought: Bought, encoder: Scores | Clipped, settings: Training) -> 
     return RowTarget(small(bought.values), directions, weights, view, *public)
 
 
-def _view(bought: Bought, encoder: Scores | Clipped) -> Any:
-    from sfumato.training.views import Bounded, Staircase
+def _view(bought: Bought, encoder: Encoder) -> Any:
+    from sfumato.training.views import Mapped, Staircase
 
     if isinstance(encoder, Scores):
         edges = [column.edges[:, 1:-1] for column in encoder.columns]
         return Staircase.of(edges, [column.in_order for column in encoder.columns])
-    assert bought.space is not None  # columns in groups are asked in a space of their own
-    return Bounded.of((bought.space.matrix @ encoder.matrix).T, bought.space.centres)
+    space = bought.space
+    assert space is not None  # columns in groups are asked in a space of their own
+    return Mapped.of(space.basis @ space.matrix.T, space.middles @ space.matrix.T - space.centres)
 
 
 def dim_of(layout: Layout) -> int:
@@ -215,5 +195,5 @@ def dim_of(layout: Layout) -> int:
     return sum(group.directions for group in layout.groups) if layout.groups else len(layout.names)
 
 
-def _dim(bought: Bought, encoder: Scores | Clipped) -> int:
+def _dim(bought: Bought, encoder: Encoder) -> int:
     return len(encoder.columns) if isinstance(encoder, Scores) else encoder.projection.dim

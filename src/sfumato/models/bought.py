@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bins import FloatArray
+from sfumato.bins import FloatArray, IntArray
 
 Noisy = np.ndarray[Any, Any]
 
@@ -27,11 +27,18 @@ class Start:
 
 @dataclass(frozen=True)
 class Space:
-    """Where rows of columns in groups were asked: projected coordinates mapped by `matrix` and seen from `centres`,
-    class by class."""
+    """For columns in groups, whose coordinates are a projection. A generator makes numbers of variance about 1, and
+    these times `basis`, seen from the class's own middle, are coordinates. Coordinates were asked mapped by `matrix`
+    and seen from `centres`, class by class."""
 
+    basis: FloatArray  # (made, coordinates), both as many
+    middles: FloatArray  # (classes, coordinates)
     matrix: FloatArray  # (coordinates asked, coordinates)
     centres: FloatArray  # (classes, coordinates asked)
+
+    def coordinates(self, made: FloatArray, labels: IntArray) -> FloatArray:
+        """Rows of the given classes in the coordinates of the projection."""
+        return np.asarray(self.middles[labels] + made @ self.basis)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.training.network import Architecture, make
+from sfumato.training.network import Architecture, Lens, make
 from sfumato.training.settings import Training
 
 DEFAULT = Training()
@@ -26,25 +27,25 @@ class Generator:
 
     architecture: Architecture
     weights: Weights
-    lift: SmallArray | None = None  # (dim, columns), from the space of a projection to the columns: public
+    lens: Lens | None = None  # of images
     library: str = "numpy"
 
     def sample(self, labels: IntArray, rng: np.random.Generator) -> FloatArray:
         """One row for each label."""
-        columns = self.architecture.dim if self.lift is None else self.lift.shape[1]
-        made = np.empty((len(labels), columns))
-        chunk = max(1, CHUNK_CELLS // (columns * max(1, self.architecture.channels)))
+        dim, pixels = self.architecture.dim, math.prod(self.architecture.image or (1,))
+        made = np.empty((len(labels), dim))
+        chunk = max(1, CHUNK_CELLS // max(dim, self.architecture.width, pixels * self.architecture.channels))
         for k in np.unique(labels):
             mine = np.flatnonzero(labels == k)
             for start in range(0, len(mine), chunk):
                 rows = mine[start : start + chunk]
-                made[rows] = self._rows(int(k), rng.standard_normal((1, len(rows), self.architecture.dim)))
+                made[rows] = self._rows(int(k), rng.standard_normal((1, len(rows), dim)))
         return made
 
     def _rows(self, k: int, noise: FloatArray) -> FloatArray:
         mine = {n: w if n.startswith("kernel") else w[k : k + 1] for n, w in self.weights.items()}
         with np.errstate(over="ignore", invalid="ignore"):  # of weights as large as a file may hold
-            made = make(self.architecture, mine, noise.astype(np.float32), self.lift, _library(self.library))
+            made = make(self.architecture, mine, noise.astype(np.float32), self.lens, _library(self.library))
         return _finite(made[0])
 
 

@@ -5,8 +5,8 @@ A row of class k is made from standard normals z of as many coordinates as the s
     x = z A_k + c_k + MLP_k(z),
 
 each class with matrices of its own. The affine part is where training begins: a Gaussian for each class, with the
-MLP's last layer at zero. (Without it a prototype lost 0.01 AUC on Adult.) Rows of columns in groups are then lifted
-from the space of their projection to the columns, and a convolutional network may add to what an image shows.
+MLP's last layer at zero. (Without it a prototype lost 0.01 AUC on Adult.) Where rows are images, a convolutional
+network may look at what they show, and add to it.
 """
 
 from __future__ import annotations
@@ -63,25 +63,26 @@ class Architecture:
         return found | {"skip": np.asarray(skip, dtype=np.float32), "shift": np.asarray(shift, dtype=np.float32)}
 
 
-def make(architecture: Architecture, weights: Weights, noise: Array, lift: Array | None = None, xp: Any = np) -> Array:
-    """Rows from normals, (classes, rows, dim), with the weights' classes in the same order.
+@dataclass(frozen=True)
+class Lens:
+    """How rows are looked at as images: `show` (dim, pixels) maps a row to what it shows, `tell` (pixels, dim) back."""
 
-    `lift` maps the space of a projection to the columns, whose middle is 0.5.
-    """
+    show: Array
+    tell: Array
+
+
+def make(architecture: Architecture, weights: Weights, noise: Array, lens: Lens | None = None, xp: Any = np) -> Array:
+    """Rows from normals, (classes, rows, dim), with the weights' classes in the same order."""
     made = xp.matmul(noise, weights["skip"]) + weights["shift"][:, None]
     hidden = noise
     for i in range(architecture.depth + 1):
         hidden = xp.matmul(hidden, weights[f"matrix.{i}"]) + weights[f"bias.{i}"][:, None]
         hidden = _gelu(hidden, xp) if i < architecture.depth else hidden
     made = made + hidden
-    if lift is None:
+    if architecture.image is None or lens is None:
         return made
-    places = 0.5 + xp.matmul(made, lift)
-    return (
-        places
-        if architecture.image is None or architecture.kind != "conv"
-        else places + _see(architecture.image, weights, places, xp)
-    )
+    shown = _see(architecture.image, weights, xp.matmul(made, lens.show), xp)
+    return made + xp.matmul(shown, lens.tell)
 
 
 def _see(image: tuple[int, int], weights: Weights, places: Array, xp: Any) -> Array:

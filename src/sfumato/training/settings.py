@@ -11,11 +11,11 @@ ARCHITECTURES = ("mlp", "conv")
 @dataclass(frozen=True)
 class Training:
     """Settings of one training. `steps` and `rate` are of Adam, whose rate falls to zero along a cosine; `rows` are
-    made of every class at each step. `divergence` is what noisy rows are compared by, and has no meaning for the
+    made at each step, of all classes alike. `divergence` is what noisy rows are compared by, and has no meaning for the
     central form. Training ends early where the answers are met as closely as their noise allows."""
 
     steps: int = 600
-    rows: int = 1000
+    rows: int = 2000
     rate: float = 3e-3
     architecture: str = "mlp"
     width: int = 64

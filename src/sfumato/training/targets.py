@@ -11,8 +11,8 @@ import jax.numpy as jnp
 
 from sfumato.training.divergence import sliced_divergence
 
-MOST_POINTS = 256  # of a batch that a divergence is estimated on
-MOST_SLICES = 16  # at a time
+MOST_POINTS = 128  # of a batch that a divergence is estimated on: its cost grows with their cube
+MOST_SLICES = 8  # at a time
 TAU = 1.0  # of kernel mean matching: with less it would be least where made rows keep away from real ones
 
 Make: TypeAlias = Callable[[jax.Array], jax.Array]  # (classes, rows, dim) normals to (classes, rows, columns)
@@ -39,7 +39,7 @@ class WaveTarget(eqx.Module):
 
     def _apart(self, make: Make, rows: int, dim: int, key: jax.Array) -> jax.Array:
         """How far made rows' means are from the bought ones, in standard deviations of their noise."""
-        noise = jax.random.normal(key, (len(self.sd), rows, dim))
+        noise = jax.random.normal(key, (len(self.sd), max(2, rows // len(self.sd)), dim))
         phases = self.view(make(noise)) @ self.frequencies.T  # type: ignore[operator]
         found = jnp.concatenate([jnp.cos(phases).mean(axis=1), jnp.sin(phases).mean(axis=1)], axis=1)
         return (found - self.means) / self.sd[:, None]

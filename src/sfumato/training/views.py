@@ -1,7 +1,7 @@
 """What the curator would have seen of rows that a network made, so that like is compared with like.
 
-Private rows are seen in bins, or clipped between bounds and projected. A network's rows go the same way; where that
-way is flat, the slope that training follows is that of a smoothed one.
+Private rows are seen in bins, or projected. A network's rows go the same way; where that way is flat, the slope that
+training follows is that of a smoothed one.
 """
 
 from __future__ import annotations
@@ -56,18 +56,15 @@ class Staircase(eqx.Module):
         return stair + slope * (made - jax.lax.stop_gradient(made))
 
 
-class Bounded(eqx.Module):
-    """Columns in groups between their bounds, 0 and 1, then projected, centred and mapped to where they were asked:
-    (classes, rows, columns) to (classes, rows, coordinates)."""
+class Mapped(eqx.Module):
+    """Rows of columns in groups where they were asked: (classes, rows, dim) to (classes, rows, coordinates)."""
 
-    matrix: jax.Array  # (columns, coordinates)
-    centres: jax.Array  # (classes, coordinates)
+    matrix: jax.Array  # (dim, coordinates)
+    offsets: jax.Array  # (classes, coordinates)
 
     @classmethod
-    def of(cls, matrix: np.ndarray, centres: np.ndarray) -> Bounded:
-        return cls(jnp.asarray(matrix, dtype=jnp.float32), jnp.asarray(centres, dtype=jnp.float32))
+    def of(cls, matrix: np.ndarray, offsets: np.ndarray) -> Mapped:
+        return cls(jnp.asarray(matrix, dtype=jnp.float32), jnp.asarray(offsets, dtype=jnp.float32))
 
     def __call__(self, made: jax.Array) -> jax.Array:
-        # A column beyond its bounds is brought back; its slope is kept, so that it can come back by itself too.
-        inside = made + jax.lax.stop_gradient(jnp.clip(made, 0.0, 1.0) - made)
-        return (inside - 0.5) @ self.matrix - self.centres[:, None]
+        return made @ self.matrix + self.offsets[:, None]

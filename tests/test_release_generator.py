@@ -155,7 +155,7 @@ def test_columns_are_distributed_as_the_histograms_told(kind: str, request: pyte
 
 
 def test_columns_go_together_once_trained(bought: GeneratorRelease, trained: GeneratorRelease) -> None:
-    """x and age are correlated by 0.86 in a class. Over seeds 1 to 5 of the noise trained rows have 0.80 to 0.84."""
+    """x and age are correlated by 0.86 in a class. Over seeds 1 to 5 of the noise trained rows have 0.80 to 0.85."""
     before, after = (
         r.sample(4000, seed=0, given={"y": "no"})[["x", "age"]].corr().iloc[0, 1] for r in (bought, trained)
     )
@@ -383,7 +383,7 @@ def test_a_training_that_diverges_says_so(bought: GeneratorRelease) -> None:
 
 def test_training_on_noisy_rows(tmp_path: Path) -> None:
     """With so large an epsilon that a row's noise is half of a column's spread, on slices by fresh frames: x and age,
-    correlated by 0.86 in a class, have 0.70 to 0.74 over seeds 1 to 3 of the noise."""
+    correlated by 0.86 in a class, have 0.76 to 0.80 over seeds 1 to 3 of the noise."""
     pytest.importorskip("jax")
     made = fit(epsilon=200, training=replace(SETTINGS, divergence="js"), **ROWS)
     assert made.progress.loss is not None

@@ -2,7 +2,7 @@
 
     python -m experiments.slicing tables                          every run that is missing, ACS and Adult
     python -m experiments.slicing tables --only acs --methods mixture,merf --epsilons 1,5.1 --releases 5
-    python -m experiments.slicing overtake                        Adult, epsilon from 1 to 1000
+    python -m experiments.slicing overtake                        Adult, epsilon from 1 to 500
     python -m experiments.slicing mnist                           digits at epsilon 1 and 10
     python -m experiments.slicing readme                          the figures of README.md, from the runs
 

@@ -1,6 +1,6 @@
 """What rows sampled from a release of UCI Adult are worth to a classifier.
 
-    python -m benchmarks.adult [--releases 5] [--epsilon 1] [--adapt] [--times 1]
+    python -m benchmarks.adult [--releases 5] [--epsilon 1] [--mechanism slicing] [--adapt] [--times 1]
 
 Each release is fitted on the train split with fresh secure noise at delta = 1/32561. Default LightGBM is trained on as
 many synthetic rows as there were real ones (or so many times as many) and scored by AUC on the real test split. Nothing
@@ -13,6 +13,7 @@ import argparse
 import json
 import statistics
 import time
+from typing import Any
 
 import lightgbm
 import pandas as pd
@@ -27,6 +28,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", type=int, default=5)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--mechanism", default="mixture")
+    parser.add_argument("--form", help="of slicing: central or rows")
     parser.add_argument("--adapt", action="store_true", help="adapt the labels")
     parser.add_argument("--times", type=int, default=1, help="synthetic rows for each real one")
     arguments = parser.parse_args()
@@ -37,18 +40,20 @@ def main() -> None:
         model.fit(features(rows, schema), rows[schema.label] == POSITIVE)
         return float(roc_auc_score(test[schema.label] == POSITIVE, model.predict_proba(features(test, schema))[:, 1]))
 
+    options: dict[str, Any] = {"mechanism": arguments.mechanism, "adapt": arguments.adapt, "form": arguments.form}
+    if arguments.form == "rows":
+        options["adjacency"] = "replace-one"
     scores, distances, seconds = [], [], []
     for _ in range(arguments.releases):
         start = time.perf_counter()
-        options = {"epsilon": arguments.epsilon, "delta": 1 / TRAIN_ROWS, "adapt": arguments.adapt}
-        release = sfumato.fit(train, schema, **options)
+        release = sfumato.fit(train, schema, epsilon=arguments.epsilon, delta=1 / TRAIN_ROWS, **options)
         seconds.append(time.perf_counter() - start)
         rows = release.sample(arguments.times * TRAIN_ROWS)
         scores.append(auc(rows))
         distances.append(statistics.mean(total_variation(rows, train, schema).values()))
     result = {
         "epsilon": arguments.epsilon,
-        "adapt": arguments.adapt,
+        **options,
         "times": arguments.times,
         "releases": arguments.releases,
         "auc": [round(score, 4) for score in scores],

@@ -182,6 +182,60 @@ def test_a_document_that_does_not_fit(name: str, good: dict[str, bytes], tmp_pat
     refused(with_document(good[kind], change), tmp_path)
 
 
+def sliced(**change: Any) -> Callable[[Document], Any]:
+    return lambda d: d["guarantee"]["slices"][0].update(
+        {k: f(d["guarantee"]["slices"][0][k]) for k, f in change.items()}
+    )
+
+
+def spent(name: str, **change: Any) -> Callable[[Document], Any]:
+    def edit(d: Document) -> None:
+        for spend in d["guarantee"]["spends"]:
+            if spend["name"] == name:
+                spend.update({key: how(spend[key]) for key, how in change.items()})
+
+    return edit
+
+
+def without_spend(name: str) -> Callable[[Document], Any]:
+    def edit(d: Document) -> None:
+        d["guarantee"]["spends"] = [spend for spend in d["guarantee"]["spends"] if spend["name"] != name]
+
+    return edit
+
+
+PROMISES: dict[str, tuple[str, Callable[[Document], Any]]] = {
+    "slices left out": ("slices", lambda d: d["guarantee"].pop("slices")),
+    "slices that a row moves less": ("slices", sliced(distance=lambda x: x / 100)),
+    "slices of more coordinates": ("slices", sliced(dim=lambda x: 2**20)),
+    "slices with more noise": ("slices", sliced(sigma=lambda x: x * 1e4)),
+    "fewer projections": ("slices", sliced(projections=lambda x: 1, slice_dim=lambda x: 1)),
+    "a matrix that was not rounded": ("slices", sliced(rounding=lambda x: 0.0)),
+    "slices of noisy rows": ("slices", inside("bought", sd=1e-3)),
+    "noisy rows that nothing was spent on": ("rows", without_spend("rows")),
+    "noisy rows that a row moves less": ("rows", spent("rows", sensitivity=lambda x: x / 100, mu=lambda x: x / 100)),
+    "noisy rows with more noise": ("rows", spent("rows", sigma=lambda x: x * 100, mu=lambda x: x / 100)),
+    "noisy rows, one added": ("rows", lambda d: d["guarantee"].update(adjacency="add-remove")),
+    "noisy rows, a label changed": ("rows", lambda d: d["guarantee"].update(adjacency="label")),
+    "waves that nothing was spent on": ("central", without_spend("waves")),
+}
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_a_guarantee_that_does_not_cover_what_the_file_holds(name: str, good: dict[str, bytes], tmp_path: Path) -> None:
+    kind, change = PROMISES[name]
+    refused(with_document(good[kind], change), tmp_path)
+
+
+def test_noisy_rows_of_units_with_many_rows_can_be_read_again(tmp_path: Path) -> None:
+    """A unit of m rows moves noisy rows by 2 r sqrt(m), which is less than the m sqrt(2) of sums."""
+    schema = {"columns": {"x": SCHEMA["columns"]["x"]}, "unit": {"column": "who", "rows": 20}}
+    rows = table().assign(who=np.arange(300) % 40)
+    made = sf.fit(rows, schema, epsilon=1, delta=1e-6, mechanism="slicing", training=False, **ROWS)
+    made.save(tmp_path / "r.sfumato")
+    assert sf.load(tmp_path / "r.sfumato").guarantee == made.guarantee
+
+
 def fill(name: str, value: float) -> Callable[[dict[str, Any]], Any]:
     def change(arrays: dict[str, Any]) -> None:
         arrays[name].ravel()[-1:] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -10,10 +11,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from sfumato.bins import Layout
+from sfumato.errors import ArgumentError
 from sfumato.generator_release import GeneratorRelease, image_of
 from sfumato.mechanisms.train import Encoder, dim_of, lens_of
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.generator import Generator, OwnGenerator, Progress
+from sfumato.private.accounting import Adjacency
+from sfumato.private.rows import matrix_rounding
+from sfumato.private.slicing_law import Slices
 from sfumato.release import Guarantee
 from sfumato.schema import Schema
 from sfumato.training.network import KINDS, Architecture
@@ -26,6 +31,8 @@ MOST_LEAVES = 10_000
 LARGEST_WEIGHT = 1e6
 LARGEST_NUMBER = 1e30  # of the rest: counts and Adam's squares may be large; all fits in single precision
 Small = np.float32  # of weights and noisy rows, of which there are many
+
+ROUNDING = 1e-9
 
 Whole = Annotated[int, Field(strict=True, ge=0)]
 Insist = Callable[[Any, str], None]
@@ -201,6 +208,35 @@ def check(told: GeneratorDocument, layout: Layout, insist: Insist) -> None:
     insist(bought.coordinates == _seen(bought, layout) + classes, "what was bought does not fit its schema")
     if isinstance(bought, _Rows) and bought.projections is not None:
         insist(bought.projections % bought.slice_dim == 0, "its projections are not whole slices")
+
+
+def check_promise(told: GeneratorDocument, promise: Guarantee, unit_rows: int, insist: Insist) -> None:
+    """Whether a guarantee covers what the file holds: its noise, how far a unit can move it, and the adjacency."""
+    bought, named = told.bought, {spend.name: spend for spend in promise.spends}
+    if isinstance(bought, _Waves):
+        insist("waves" in named and not promise.slices, "its guarantee does not cover what was bought")
+        return
+    insist(promise.adjacency is Adjacency.REPLACE_ONE, "noisy rows in another adjacency than replace-one")
+    far, sd = 2.0 * bought.radius * math.sqrt(unit_rows) * (1.0 - ROUNDING), bought.sd * (1.0 + ROUNDING)
+    if bought.projections is None:
+        spend = named.get("rows")
+        insist(spend is not None and not promise.slices, "its guarantee does not cover what was bought")
+        insist(spend and spend.sensitivity >= far and spend.sigma <= sd, "its guarantee does not cover its noisy rows")
+        return
+    insist(len(promise.slices) == 1 and "rows" not in named, "its guarantee does not cover what was bought")
+    (one,) = promise.slices
+    asked = bought.coordinates, bought.projections, bought.slice_dim
+    insist((one.dim, one.projections, one.slice_dim) == asked, "its guarantee is for other slices than it holds")
+    covers = one.sigma <= sd and one.distance >= far and one.rows >= unit_rows
+    insist(covers and one.rounding >= _rounding(one, insist), "its guarantee does not cover its noisy slices")
+
+
+def _rounding(slices: Slices, insist: Insist) -> float:
+    try:
+        return matrix_rounding(slices) * (1.0 - ROUNDING)
+    except ArgumentError:
+        insist(False, "its slices cannot be drawn")
+        raise
 
 
 def _seen(bought: _Waves | _Rows, layout: Layout) -> int:

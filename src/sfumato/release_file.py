@@ -1,7 +1,7 @@
 """The release file: a zip of `release.json` and `arrays.safetensors`, every field checked on load.
 
-It holds noisy answers and public facts and nothing else: no number of rows, no path, no time of day. No
-pickle, no code. A file of an older format version stays readable.
+It holds noisy answers and public facts and nothing else: no number of rows (but where rows are released one by one,
+and it is public), no path, no time of day. No pickle, no code. A file of an older format version stays readable.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.errors import ArgumentError, ReleaseError, SchemaError
 from sfumato.files import replacing
-from sfumato.generator_file import GeneratorDocument, is_small
+from sfumato.generator_file import GeneratorDocument, check_promise, is_small
 from sfumato.generator_file import arrays as generator_arrays
 from sfumato.generator_file import build as build_generator
 from sfumato.generator_file import check as check_generator
@@ -377,11 +377,14 @@ def _load(archive: zipfile.ZipFile, shapes: dict[str, tuple[int, ...]], path: st
 
 def _release(document: _Document, schema: Schema, layout: Layout, arrays: dict[str, Any], path: str | Path) -> Release:
     insist = _insist(path)
-    guarantee = _guarantee(document.guarantee, schema, path)
-    if document.generator is None:
+    told = document.generator
+    rows = told is not None and told.bought.form == "rows"
+    guarantee = _guarantee(document.guarantee, schema, rows, path)
+    if told is None:
         return _mixture_release(document, schema, layout, arrays, guarantee, insist)
+    check_promise(told, guarantee, 1 if schema.unit is None else schema.unit.rows, insist)
     encoder = _projected(layout, arrays, insist, None) if layout.groups else _scores(layout, arrays, insist)
-    return build_generator(document.generator, arrays, schema, layout, guarantee, encoder, insist)
+    return build_generator(told, arrays, schema, layout, guarantee, encoder, insist)
 
 
 def _scores(layout: Layout, arrays: dict[str, Any], insist: Callable[[Any, str], None]) -> Scores:
@@ -404,12 +407,12 @@ def _projected(
     return Projected.of(Projection.of(layout.groups), means, variances, mixture)
 
 
-def _guarantee(given: _Guarantee, schema: Schema, path: str | Path) -> Guarantee:
+def _guarantee(given: _Guarantee, schema: Schema, rows: bool, path: str | Path) -> Guarantee:
     insist = _insist(path)
     for value in (given.epsilon, given.delta, given.mu):
         insist(given.secure == (value is not None), "a guarantee has epsilon, delta and mu exactly if it is secure")
     slices = _slices(given, path)
-    _check_guarantee(given, slices, schema, insist)
+    _check_guarantee(given, slices, schema, rows, insist)
     return Guarantee(
         given.epsilon,
         given.delta,
@@ -478,7 +481,7 @@ def _slices(given: _Guarantee, path: str | Path) -> tuple[Slices, ...]:
 
 
 def _check_guarantee(
-    given: _Guarantee, slices: tuple[Slices, ...], schema: Schema, insist: Callable[[Any, str], None]
+    given: _Guarantee, slices: tuple[Slices, ...], schema: Schema, rows: bool, insist: Callable[[Any, str], None]
 ) -> None:
     """Whether a guarantee can be true of a release of its schema."""
     insist(not schema.unconfirmed, "its schema is a draft, of which no release can be made")
@@ -491,7 +494,11 @@ def _check_guarantee(
     least *= 1 if schema.unit is None else schema.unit.rows
     for spend in given.spends:
         insist(spend.name.isprintable(), "a spend's name cannot be printed")
-        insist(spend.sensitivity >= least, "a spend's sensitivity is less than one unit can move a query")
+        # Noisy rows move by another measure, which `check_promise` knows.
+        insist(
+            spend.sensitivity >= least or (rows and spend.name == "rows"),
+            "a spend's sensitivity is less than one unit can move a query",
+        )
         insist(spend.sensitivity / spend.sigma <= spend.mu * ROUNDING, "a spend's mu is less than its noise makes it")
     if given.epsilon is not None and given.delta is not None and given.mu is not None:
         spent = math.hypot(*(spend.mu for spend in given.spends))

@@ -130,6 +130,15 @@ def test_a_table_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch
         vectors(ROWS)
 
 
+def test_whether_a_table_is_too_large_does_not_depend_on_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row whose label is none takes as much room as any other: else a refusal would tell of it."""
+    bad = [(*row[:3], "no such label") for row in ROWS]
+    monkeypatch.setattr(local, "KEPT_BYTES", 2 * 3 * len(ROWS) - 1)  # two bytes for each of three codes
+    for rows in (ROWS, bad, [*ROWS[:-1], bad[-1]]):
+        with pytest.raises(TableError, match="too large"):
+            vectors(rows)
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "c", ""]), cells), max_size=10), st.lists(cells, max_size=5))
 def test_every_unit_has_as_many_vectors(rows: list[Any], own: list[Any]) -> None:

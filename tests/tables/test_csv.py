@@ -84,6 +84,12 @@ def test_lines(path: Path, line: bytes, expected: list[Row]) -> None:
         assert rows(path, end.join([b"a,b", line])) == expected
 
 
+def test_a_blank_line_is_a_missing_cell_where_there_is_one_column(path: Path) -> None:
+    """Else how many rows there are would depend on what is in them."""
+    assert rows(path, b"a\n1\n\n3\n", ["a"]) == [("1",), ("",), ("3",)]
+    assert rows(path, b"a,b\n1,2\n\n3,4\n") == [("1", "2"), ("3", "4")]
+
+
 def test_header(path: Path) -> None:
     assert rows(path, b'\xef\xbb\xbf"a", b \r\n1,2\r', ["b", "a"]) == [("2", "1")]
     assert rows(path, b"a,b") == []

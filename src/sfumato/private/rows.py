@@ -41,6 +41,7 @@ from sfumato.private.queries import (
 from sfumato.private.slicing_law import REDRAWN, Frames, Slices, check_law
 
 MOST_ENTRIES = 1 << 27  # of a matrix of projections
+MOST_COORDINATES = 1 << 18  # of a row that is projected: `project` has room for normals of twice their usual length
 EXACT = 2.0**53
 HALF_STEP = 2.0 ** -(NORMAL_BITS + 1)  # how far a number that `normals` draws is from a normal one
 FRAME_BITS = 26  # fractional bits of an orthonormal frame: products of two columns are exact, 2 * 26 < 53
@@ -171,6 +172,7 @@ def plan_rows(
         slice_dim=slice_dim,
         rows=unit_rows or 1,
     )
+    check_size(free)
     rounding = matrix_rounding(free)
     sigma = slicing_sigma(
         epsilon,
@@ -235,8 +237,15 @@ def check_slices(slices: Slices, vectors: RowVectors, unit_rows: int | None) -> 
             f"the slices were set aside for {slices.dim} coordinates that move by {slices.distance:g} in {slices.rows} "
             f"rows, not for {vectors.dim} that move by {distance:g} in {unit_rows or 1}"
         )
+    check_size(slices)
+
+
+def check_size(slices: Slices) -> None:
+    """Refuse a matrix that is too large to draw, or whose products might not be exact, before anything is spent."""
     if slices.dim * slices.projections > MOST_ENTRIES:
         raise ArgumentError(f"a matrix of projections has at most {MOST_ENTRIES} entries; ask for fewer projections")
+    if slices.dim > MOST_COORDINATES:
+        raise ArgumentError(f"noisy projections are of rows with at most {MOST_COORDINATES} coordinates")
 
 
 def shuffled(count: int, bits: Bits) -> IntArray:

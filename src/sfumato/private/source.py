@@ -25,12 +25,13 @@ _NO_TAGS: TagArray = np.zeros((0, 4), dtype=np.uint64)
 
 
 class Tagged(NamedTuple):
-    """Rows with the hashes of their units and contents; and of rows that count nowhere the hashes of their units, where
-    units have a name."""
+    """Rows with the hashes of their units and contents; of rows that count nowhere the hashes of their units, where
+    units have a name; and what all of them took, whether they count or not."""
 
     batch: Batch
     tags: TagArray
     strays: TagArray
+    nbytes: int
 
 
 class Source:
@@ -86,12 +87,13 @@ class Source:
         counted = labels >= 0  # a row with a bad label counts nowhere
         if self._units is None:
             strays = np.zeros((int((~counted).sum()), 2), dtype=np.uint64)
-            return Tagged(_only(coded, counted), _NO_TAGS, strays)
+            return Tagged(_only(coded, counted), _NO_TAGS, strays, coded.nbytes)
         ids = texts(batch.column(self._layout.unit))
         named = pc.not_equal(ids, "").to_numpy(zero_copy_only=False)
         kept = _only(coded, counted & named)  # nor does a row without an id
         tags = self._units.tags(ids.filter(pa.array(counted & named)), kept)
-        return Tagged(kept, tags, self._units.names(ids.filter(pa.array(~counted & named))))
+        strays = self._units.names(ids.filter(pa.array(~counted & named)))
+        return Tagged(kept, tags, strays, coded.nbytes)
 
     def _project(self, batch: pa.RecordBatch, labels: IntArray) -> Batch:
         """Rows of columns in groups: values, and their public projection."""

@@ -140,7 +140,7 @@ class CsvTable(Table):
             lines.readline()
             while block := lines.read(BLOCK_BYTES):
                 block, is_cut = _whole_lines(block, lines)
-                found = _lines(block, self._dialect)
+                found = _lines(block, self._dialect, keep_blank=len(self.names) == 1)
                 if is_cut:
                     found = pa.concat_arrays([found, pa.nulls(1, TEXT)])
                 fields, starts = _fields(found, self._dialect, len(self.names))
@@ -201,8 +201,9 @@ def _header_names(header: bytes, dialect: Dialect, path: Path) -> list[str]:
     return names
 
 
-def _lines(block: bytes, dialect: Dialect) -> pa.LargeStringArray:
-    """The lines of a block of whole lines that are not blank; null for one that cannot be decoded."""
+def _lines(block: bytes, dialect: Dialect, keep_blank: bool = False) -> pa.LargeStringArray:
+    """The lines of a block of whole lines; null for one that cannot be decoded. Blank lines are no rows, but for
+    `keep_blank`: where there is one column, a blank line is a row whose cell is missing."""
     if b"\r" in block:
         block = block.removesuffix(b"\r").replace(b"\r\n", b"\n")
     block = block.removesuffix(b"\n")
@@ -211,6 +212,8 @@ def _lines(block: bytes, dialect: Dialect) -> pa.LargeStringArray:
         lines = pa.array([dialect.decode(line) for line in block.split(b"\n")], TEXT)
     else:
         lines = pc.split_pattern(pa.array([text], TEXT), "\n").flatten()
+    if keep_blank:
+        return lines
     blanks = WHITESPACE.replace(dialect.delimiter, "")
     return lines.filter(pc.not_equal(pc.utf8_trim(lines, characters=blanks), "").fill_null(True))
 

@@ -67,7 +67,7 @@ class LocalEngine:
         tagged, size = [], 0
         for each in _in_flight(pool, self._source.jobs(), self._workers):
             tagged.append(each)
-            size += each.batch.nbytes
+            size += each.nbytes  # of all rows: whether they are kept must not depend on how many of them count
             if size > KEPT_BYTES and self._source.rereadable:
                 return None
         chosen = self._source.choose(tagged)

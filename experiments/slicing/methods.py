@@ -61,6 +61,7 @@ CLAIMED = "claims DP for rows at distance 1"
 METHODS: dict[str, Method] = {
     REAL: Method("real rows", "none", three_a.real, random=False),
     "mixture": Method("mixture", "DP", three_a.mixture),
+    "untrained": Method("slicing, central, before training", "DP", sliced(form="central", training=False)),
     "central": Method(f"slicing, central, k = {SLICE_DIM}", "DP", sliced(form="central", slice_dim=SLICE_DIM)),
     "central-replaced": Method(
         f"slicing, central, k = {SLICE_DIM}, a row replaced",

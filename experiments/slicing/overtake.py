@@ -25,7 +25,7 @@ EPSILONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 500.0)
 RELEASES = 3
 ROWS = "rows2"
 CENTRAL = ("central", "central-replaced")  # the second promises what `rows` does: the same for a row replaced
-SHOWN = (REAL, *CENTRAL, ROWS)
+SHOWN = (REAL, "untrained", *CENTRAL, ROWS)
 FILE = "overtake.jsonl"
 
 

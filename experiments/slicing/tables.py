@@ -13,7 +13,7 @@ from experiments.slicing.runs import Run, select
 
 EPSILONS = (1.0, 5.1, 8.1)
 RELEASES = 3
-SHOWN = (REAL, "mixture", "central", "rows1", "rows2", "rows3", "printed", "wasserstein", "merf")
+SHOWN = (REAL, "mixture", "untrained", "central", "rows1", "rows2", "rows3", "printed", "wasserstein", "merf")
 TITLES = {"acs": "ACS", "adult": "Adult"}
 FILE = "tables.jsonl"
 

@@ -135,16 +135,6 @@ def test_rows_with_half_the_noise_show_in_a_fit() -> None:
         assert ratios(game, 50).mean() < 0.5 + 6.0 / np.sqrt(100), game.pair
 
 
-def test_slices_with_half_the_noise_show_in_a_fit() -> None:
-    """What slices cost is no mu, so it is the delta that tells."""
-    claim = Claim(0.75, 0.05, None)
-    (alone, _) = noisy_rows(claim, slices=1)
-    mean, error = hockey_stick(alone, 40, claim.epsilon)
-    assert mean - 5.5 * error < claim.delta
-    mean, error = hockey_stick(replace(alone, curator=faults.half_the_noise_on_rows), 140, claim.epsilon)
-    assert mean - 5.5 * error > claim.delta
-
-
 def test_true_counts_in_the_file_are_convicted(few_waves: None) -> None:
     healthy = slicing(ONE, Adjacency.ADD_REMOVE)[0]
     leaky = faults.TrueCounts(healthy.pair, ONE, healthy.adjacency, healthy.tables, healthy.schema, healthy.options)

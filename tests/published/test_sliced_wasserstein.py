@@ -95,12 +95,6 @@ def test_with_hardly_any_noise_the_rows_look_like_the_table() -> None:
     assert ((coded >= 0) & (coded < LEVELS)).all()
 
 
-def test_it_repeats_itself_with_the_same_generator() -> None:
-    first, second = (synthetic(200, 1.0, 1, seed=3) for _ in range(2))
-    for a, b in zip(first, second, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
 def test_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)

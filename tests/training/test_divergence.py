@@ -23,6 +23,7 @@ Gaussian = tuple[float, float]  # mean and standard deviation of the first coord
 REAL, MADE = (0.0, 1.0), (0.6, 0.8)
 SIGMA = 0.75
 FEW, MANY = 100, 800
+CASES = (1, 0.0), (2, SIGMA)  # dimensions and smoothing
 ADAM, KEY = optax.adam(0.05), jax.random.key(3)
 
 
@@ -78,7 +79,7 @@ def smooth(law: Gaussian, sigma: float) -> Gaussian:
 def errors() -> dict[tuple[str, int, float, int], float]:
     """By kind, dimension, smoothing and number of points: the mean of |estimate - value| over draws."""
     found: dict[tuple[str, int, float, int], list[float]] = {}
-    for dim, sigma, (n, runs) in product((1, 2), (0.0, SIGMA), ((FEW, 12), (MANY, 5))):
+    for (dim, sigma), (n, runs) in product(CASES, ((FEW, 12), (MANY, 4))):
         for seed in range(runs):
             noise = sigma * np.random.default_rng(5000 + seed).normal(size=(2, n, dim))
             estimates = every_kind(draw(REAL, n, dim, seed) + noise[0], draw(MADE, n, dim, 1000 + seed) + noise[1])
@@ -103,7 +104,7 @@ def test_each_name_is_the_divergence_it_says_of_the_true_ratio(kind: str) -> Non
 def test_the_estimate_comes_near_the_value_as_points_grow(
     errors: dict[tuple[str, int, float, int], float], kind: str, dim: int, near: float
 ) -> None:
-    for sigma in (0.0, SIGMA):
+    for sigma in (sigma for d, sigma in CASES if d == dim):
         assert errors[kind, dim, sigma, MANY] < 0.4 * errors[kind, dim, sigma, FEW]
         assert errors[kind, dim, sigma, MANY] < near * KNOWN[kind](smooth(MADE, sigma), smooth(REAL, sigma))
 
@@ -172,7 +173,7 @@ def descend(kind: str, real: Floats, sigma: float, tau: float = 1.0, steps: int 
     return losses, np.asarray(made)
 
 
-@pytest.mark.parametrize("kind", KNOWN)
+@pytest.mark.parametrize("kind", ["kl", "chi2"])
 def test_its_gradient_brings_the_made_points_to_the_real_ones(kind: str) -> None:
     real = draw(smooth((1.5, 1.0), SIGMA), 150, 1, 1)
     losses, made = descend(kind, real, SIGMA)

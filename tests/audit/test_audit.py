@@ -75,7 +75,7 @@ def test_a_whole_fit_is_as_private_as_claimed_and_no_more(adjacency: Adjacency) 
     assert file.bound.mu <= 1.0
 
 
-@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("adjacency", [Adjacency.ADD_REMOVE, Adjacency.LABEL])
 def test_a_fit_that_adapts_labels_stays_within_the_claim(adjacency: Adjacency) -> None:
     """A row need not reach the bound of every gradient: the model may be right about it."""
     found = verdict(adapted(ONE, adjacency)[0], 60, adjacency=adjacency)

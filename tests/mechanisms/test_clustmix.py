@@ -233,7 +233,7 @@ def test_it_beats_one_gaussian_a_class_for_whoever_trains_on_it() -> None:
     ("options", "message"),
     [
         ({"encoding": "affine"}, "mechanism 'clustmix' needs encoding 'scores'"),
-        ({"mechanism": "magic"}, "mechanism must be 'mixture' or 'clustmix', not 'magic'"),
+        ({"mechanism": "magic"}, "mechanism must be 'mixture' or 'clustmix' or 'slicing', not 'magic'"),
         ({"mechanism": "mixture", "sigma_max": 0.1}, "sigma_max is for mechanism 'clustmix'"),
         ({"sigma_max": 0}, "sigma_max must be a number above 0 and at most 10, not 0"),
         ({"sigma_max": float("nan")}, "sigma_max must be a number above 0 and at most 10, not nan"),

@@ -9,7 +9,7 @@ demo: $(VENV)/.core
 	$(BIN)/sfumato demo demo-output
 
 test: $(VENV)/.all lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.all
 	$(BIN)/ruff check src tests benchmarks experiments fuzz tools

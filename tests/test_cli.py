@@ -6,15 +6,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from tests.calls import Call, Result, caller
 
 import sfumato as sf
-from sfumato import cli
 
 SCHEMA = """\
 label: ill
@@ -25,28 +25,9 @@ columns:
 """
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Result]
-
-
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*arguments: Any) -> Result:
-        monkeypatch.setattr(sys, "argv", ["sfumato", *map(str, arguments)])
-        capsys.readouterr()
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 1
-        return Result(code, *capsys.readouterr())
-
-    return run
+    return caller(monkeypatch, capsys)
 
 
 @pytest.fixture

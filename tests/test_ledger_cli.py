@@ -2,13 +2,12 @@
 
 import json
 import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import pytest
+from tests.calls import Call, Result, caller
 
 import sfumato as sf
 from sfumato import cli
@@ -19,15 +18,6 @@ SCHEMA = "columns: {age: {type: number, min: 0, max: 100, bins: 16}}\n"
 FIT = ("fit", "data.csv", "--schema", "s.yaml", "--delta", "1e-6", "--ledger", "l.db", "--dataset", "patients")
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Result]
-
-
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Call:
     """Run a command line in a folder with a table, a schema and a ledger."""
@@ -35,16 +25,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
     pd.DataFrame({"age": [float(i % 90) for i in range(300)]}).to_csv("data.csv", index=False)
     Path("s.yaml").write_text(SCHEMA)
 
-    def run(*arguments: Any) -> Result:
-        monkeypatch.setattr(sys, "argv", ["sfumato", *map(str, arguments)])
-        capsys.readouterr()
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 1
-        return Result(code, *capsys.readouterr())
-
+    run = caller(monkeypatch, capsys)
     assert run("ledger", "l.db", "--open", "patients", "--epsilon", 1, "--delta", "1e-6").code == 0
     return run
 

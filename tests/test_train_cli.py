@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.test_cli import FIT, SCHEMA, Call, Result, altered, document
+from tests.calls import Call, Result, caller
+from tests.test_cli import FIT, SCHEMA, altered, document
 
 import sfumato as sf
 from sfumato import cli, generator_release
@@ -27,17 +28,7 @@ QUICK = ("--steps", 5, "--width", 4, "--depth", 1)
 
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*arguments: Any) -> Result:
-        monkeypatch.setattr(sys, "argv", ["sfumato", *map(str, arguments)])
-        capsys.readouterr()
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 1
-        return Result(code, *capsys.readouterr())
-
-    return run
+    return caller(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

@@ -168,8 +168,8 @@ def plan(
     """Show what a fit would ask and how much it would lose. Touches no data."""
     from sfumato.api import plan as make
 
-    sliced = {"form": form, "slices": slices, "slice_dim": slice_dim, "frames": frames, "calibration": calibration}
-    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha) | sliced
+    sliced = form, slices, slice_dim, frames, calibration
+    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha, *sliced)
     plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
     if plot is not None:
         from sfumato.mechanisms.picture import draw_plans, sweep
@@ -236,8 +236,8 @@ def fit(
     from sfumato.tables import open_table
 
     known = Schema.load(schema)
-    sliced = {"form": form, "slices": slices, "slice_dim": slice_dim, "frames": frames, "calibration": calibration}
-    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha) | sliced
+    sliced = form, slices, slice_dim, frames, calibration
+    asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha, *sliced)
     settings = _settings(steps, rate, architecture, width, depth, divergence, train_seed)
     trained: dict[str, Any] = {}
     if mechanism == "slicing":
@@ -628,6 +628,11 @@ def _asked(
     adapt: str | None,
     sigma_max: float | None,
     alpha: float | None,
+    form: str | None,
+    slices: int | None,
+    slice_dim: int | None,
+    frames: str | None,
+    calibration: str | None,
 ) -> dict[str, Any]:
     """What `plan` and `fit` are asked alike."""
     return {
@@ -639,6 +644,11 @@ def _asked(
         "adapt": False if adapt == "no" else adapt,
         "sigma_max": sigma_max,
         "alpha": alpha,
+        "form": form,
+        "slices": slices,
+        "slice_dim": slice_dim,
+        "frames": frames,
+        "calibration": calibration,
     }
 
 

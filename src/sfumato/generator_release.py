@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from sfumato.conditions import Given, OfClass
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.projected import columns as columns_at
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms.points import OnStep
 from sfumato.mechanisms.train import Encoder, own, train_on, untrained
 from sfumato.models.bought import Bought
 from sfumato.models.generator import Generator, OwnGenerator, Progress
@@ -31,8 +32,6 @@ from sfumato.training.settings import Training
 
 TABLED_ROWS = 1 << 13  # of a class, drawn to see how its latent columns are distributed
 SAVE_SECONDS = 10.0  # between two checkpoints
-
-OnStep = Callable[[int, int, float], None]  # hears the step, how many there are at most, and the loss
 
 
 @dataclass(frozen=True, repr=False)

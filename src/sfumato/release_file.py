@@ -35,6 +35,7 @@ from sfumato.generator_file import check as check_generator
 from sfumato.generator_file import document as generator_document
 from sfumato.generator_file import shapes as generator_shapes
 from sfumato.generator_release import GeneratorRelease
+from sfumato.mechanisms.train import dim_of
 from sfumato.mixture_release import MixtureRelease
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import MOST_EVIDENCE, Labeller
@@ -264,7 +265,7 @@ def _insist(path: str | Path) -> Callable[[Any, str], None]:
 
 def _mixture_shapes(layout: Layout, document: _Document) -> dict[str, tuple[int, ...]]:
     k = layout.classes
-    d = sum(group.directions for group in layout.groups) if layout.groups else len(layout.names)
+    d = dim_of(layout)
     m = k if document.components is None else sum(document.components)
     tied = document.version == SHAPED
     shapes: dict[str, tuple[int, ...]] = {"weights": (m,), "means": (m, d), "covariances": (k if tied else m, d, d)}

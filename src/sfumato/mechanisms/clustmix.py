@@ -22,7 +22,8 @@ from sfumato.mechanisms.components import divide
 from sfumato.mechanisms.groups import look_within
 from sfumato.mechanisms.mixture import ask_histograms
 from sfumato.mechanisms.plan import Plan
-from sfumato.mechanisms.points import OnStep, check_extra, move_points
+from sfumato.mechanisms.points import OnStep, move_points
+from sfumato.mechanisms.train import check_extra
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import Labeller
 from sfumato.private.queries import Asker, Cells, ScoreImage
@@ -33,7 +34,7 @@ def fit_clustmix(
 ) -> tuple[Scores, GaussianMixture, Labeller | None]:
     """Ask all queries and build the model from their answers; `on_step` hears how the points move."""
     if plan.share("features"):
-        check_extra()
+        check_extra("adapt='points'")
     kept = sum(each.share for each in plan.label_rounds) * plan.mu**2
     model = Withheld(curator, kept)
     marginals = clean(*ask_histograms(model, layout, plan), layout.bins)

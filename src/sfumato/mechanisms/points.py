@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 
 from sfumato.bins import FloatArray, IntArray
-from sfumato.errors import MissingExtraError
 from sfumato.mechanisms.plan import Plan
 from sfumato.private.features import FeatureImage, FeatureMoments
 from sfumato.private.queries import Asker, Image
@@ -37,16 +36,6 @@ def features_that_pay(rows: float, mu: float) -> int:
     """As many features as keep the edge of the noise on their second moment at a few percent of it."""
     paying = SHARES[0] * (rows * mu / NOISIEST) ** 2 / 2.0
     return 2 * int(np.clip(paying, FEWEST, MOST) // 2)
-
-
-def check_extra() -> None:
-    """Refuse to begin without what moves points: rounds that were asked are spent."""
-    try:
-        import equinox  # noqa: F401
-        import jax  # noqa: F401
-        import optax  # type: ignore[import-untyped]  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("adapt='points' needs an extra: pip install sfumato[train]") from None
 
 
 def move_points(

@@ -22,14 +22,14 @@ Trained = tuple[Generator | OwnGenerator, Progress]
 OnBlock = Callable[[Generator | OwnGenerator, Progress], None]
 
 
-def check_extra() -> None:
-    """Refuse to begin without what trains."""
+def check_extra(what: str = "training a generator") -> None:
+    """Refuse to begin without what trains: rounds that were asked are spent."""
     try:
         import equinox  # noqa: F401
         import jax  # noqa: F401
         import optax  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
-        raise MissingExtraError("training a generator needs an extra: pip install sfumato[train]") from None
+        raise MissingExtraError(f"{what} needs an extra: pip install sfumato[train]") from None
 
 
 def check_image(settings: Training, image: tuple[int, int] | None) -> None:
@@ -40,7 +40,7 @@ def check_image(settings: Training, image: tuple[int, int] | None) -> None:
 
 def untrained(bought: Bought, encoder: Encoder, settings: Training, image: tuple[int, int] | None) -> Generator:
     """The network before its first step: a Gaussian for each class."""
-    classes, dim = len(bought.counts), _dim(bought, encoder)
+    classes, dim = len(bought.counts), _dim(encoder)
     check_image(settings, image)
     conv = settings.architecture == "conv"
     shown = (settings.channels, image) if conv else (0, None)
@@ -113,7 +113,7 @@ def train_on(
 
 def own(module: Any, bought: Bought, encoder: Encoder) -> OwnGenerator:
     """A user's module as a generator."""
-    classes, dim = len(bought.counts), _dim(bought, encoder)
+    classes, dim = len(bought.counts), _dim(encoder)
     return OwnGenerator(check_module(module, classes, dim), classes, dim, module)
 
 
@@ -197,5 +197,5 @@ def dim_of(layout: Layout) -> int:
     return sum(group.directions for group in layout.groups) if layout.groups else len(layout.names)
 
 
-def _dim(bought: Bought, encoder: Encoder) -> int:
+def _dim(encoder: Encoder) -> int:
     return len(encoder.columns) if isinstance(encoder, Scores) else encoder.projection.dim

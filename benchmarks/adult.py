@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 
 import sfumato
 from sfumato.demo import POSITIVE, TRAIN_ROWS, adult
-from sfumato.evaluate.usefulness import features, total_variation
+from sfumato.evaluation.usefulness import features, total_variation
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from sfumato import __version__
-from sfumato.audit.picture import draw
+from sfumato.audit.game_plot import draw
 from sfumato.audit.run import AUDITS, run
 
 FOLDER = Path("audits")

@@ -38,10 +38,10 @@ import sfumato as sf
 from sfumato import cli
 from sfumato.errors import ReleaseError
 from sfumato.files import replacing
-from sfumato.private.account import Account, Ask
+from sfumato.ledger.account import Account, Ask
+from sfumato.ledger.ledger import Ledger, Reservation
 from sfumato.private.accounting import Adjacency, calibrate
-from sfumato.private.ledger import Ledger, Reservation
-from sfumato.release import Release
+from sfumato.release.release import Release
 
 WORKERS = 3
 STEPS = (

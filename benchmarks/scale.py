@@ -99,13 +99,13 @@ def same_totals(folder: Path) -> bool:
     import numpy as np
     import pyarrow.parquet as pq
 
-    from sfumato.bins import Layout
-    from sfumato.coding import code_cells, code_label
     from sfumato.demo import adult
     from sfumato.private.engines.local import LocalEngine
-    from sfumato.private.queries import Batch, Histograms
+    from sfumato.private.queries.base import Batch, Histograms
     from sfumato.private.source import Source
+    from sfumato.schema.layout import Layout
     from sfumato.tables import open_table
+    from sfumato.tables.coding import code_cells, code_label
 
     _, _, schema = adult()
     layout = Layout.of(schema)

@@ -25,9 +25,9 @@ from safetensors.numpy import load, save
 import sfumato as sf
 from fuzz.harness import FaultFound, Target, check_line, edited, scratch
 from fuzz.schemas import change, leaves, words
-from sfumato.generator_release import GeneratorRelease
 from sfumato.mechanisms.train import untrained
 from sfumato.models.generator import Progress
+from sfumato.release.generator import GeneratorRelease
 
 JSON, ARRAYS = "release.json", "arrays.safetensors"
 RAW, PACKED, ODD_ENTRIES = b"\0", b"\1", b"\2"

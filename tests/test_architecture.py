@@ -15,7 +15,15 @@ import sfumato
 PACKAGE = Path(sfumato.__file__).parent
 ROOT = PACKAGE.parents[1]
 CONTRACTS = ROOT / ".importlinter"
-PUBLIC_SIDE = ("encoding", "mechanisms", "models", "training", "bins.py", "projections.py", "schema.py")
+PUBLIC_SIDE = (
+    "encoding",
+    "mechanisms",
+    "models",
+    "training",
+    "schema/layout.py",
+    "schema/projections.py",
+    "schema/schema.py",
+)
 HEAVY = ("pandas", "scipy", "pyarrow", "jax", "sklearn", "matplotlib", "pydantic", "sqlalchemy")
 
 needs_contracts = pytest.mark.skipif(not CONTRACTS.exists(), reason="no contracts beside an installed package")
@@ -50,14 +58,14 @@ PLANTED = {
     ),
     "an encoding holds the curator, by a detour": ("text.py", "import sfumato.private.curator", "never reaches"),
     "the private side imports a model": (
-        "private/queries.py",
+        "private/queries/base.py",
         "import sfumato.models.gaussian_mixture",
         "knows nothing of what is made",
     ),
     "training opens a table": ("training/ntk.py", "from sfumato.tables import open_table", "never reaches"),
-    "a projection is found in the rows": ("projections.py", "import sfumato.private.source", "never reaches"),
+    "a projection is found in the rows": ("schema/projections.py", "import sfumato.private.source", "never reaches"),
     "the private side trains": (
-        "private/features.py",
+        "private/queries/features.py",
         "import sfumato.training.inducing",
         "knows nothing of what is made",
     ),

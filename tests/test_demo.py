@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 import sfumato as sf
 from sfumato.demo import SAMPLE_ROWS, Demo, adult, run_demo
 from sfumato.errors import OutputError
-from sfumato.evaluate.picture import draw_marginals
-from sfumato.evaluate.usefulness import auc, features, marginal, total_variation
-from sfumato.schema import Schema
+from sfumato.evaluation.marginals_plot import draw_marginals
+from sfumato.evaluation.usefulness import auc, features, marginal, total_variation
+from sfumato.schema.schema import Schema
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -24,7 +24,6 @@ import pytest
 
 import sfumato as sf
 from sfumato import cli
-from sfumato.draft import draft_schema
 from sfumato.errors import (
     ArgumentError,
     BudgetError,
@@ -36,9 +35,10 @@ from sfumato.errors import (
     SfumatoError,
     TableError,
 )
-from sfumato.private.account import Ask
+from sfumato.ledger.account import Ask
 from sfumato.private.accounting import Adjacency, calibrate
 from sfumato.rows_file import write_rows
+from sfumato.schema.draft import draft_schema
 
 PAGE = Path(__file__).parent.parent / "docs" / "errors.md"
 INTRODUCTION = """\
@@ -219,7 +219,7 @@ def books(path: Path) -> None:
     """A ledger of one data set with one entry, of which noise was drawn."""
     with contextlib.ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr("sfumato.private.ledger._now", lambda: WHEN)
+        patch.setattr("sfumato.ledger.ledger._now", lambda: WHEN)
         ledger = sf.Ledger(path)
         ledger.open("people", 1, 1e-6)
         asked = Ask("mixture", Adjacency.ADD_REMOVE, "row", 0.5, 1e-6, calibrate(0.5, 1e-6))

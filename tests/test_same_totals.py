@@ -17,11 +17,11 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.bins import Layout
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries import Histograms
+from sfumato.private.queries.base import Histograms
 from sfumato.private.source import Source
-from sfumato.schema import Schema
+from sfumato.schema.layout import Layout
+from sfumato.schema.schema import Schema
 from sfumato.tables import BATCH_ROWS, Table, open_table
 
 ROWS = BATCH_ROWS + 1234

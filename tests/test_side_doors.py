@@ -37,10 +37,10 @@ from numpy.typing import NDArray
 
 import sfumato as sf
 from sfumato import cli
-from sfumato.bins import OrderedBins
 from sfumato.errors import TableError
 from sfumato.private import curator, source
 from sfumato.private.noise import Bits, insecure_bits, noisy
+from sfumato.schema.layout import OrderedBins
 from sfumato.tables import cells
 
 Row = dict[str, Any] | bytes  # a line of a CSV file may be any bytes
@@ -629,7 +629,7 @@ def leave_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def store_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato import release_file
+    from sfumato.release import file as release_file
 
     counts: list[int] = []
     on_choosing(monkeypatch, counts.append)

@@ -20,8 +20,8 @@ from scipy.stats import multivariate_normal
 import sfumato as sf
 from experiments.liu2025.runners import counted, frame_of, release, schema_of
 from experiments.liu2025.setups import DELTA, LOAD_CLASSES, Setup, load_profiles
-from sfumato.bins import FloatArray
 from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.schema.layout import FloatArray
 
 EPSILONS = (1.0, 4.0, 8.0)
 HELD_OUT = 0.2  # of the homes

@@ -5,7 +5,7 @@ dimension and the first components are smooth. One Gaussian query gives count, s
 images, clipped to a public radius; the components are the first eigenvectors of the noisy covariance. The mixture is
 then fitted to the projections with the other half: both together are mu-GDP.
 
-Sensitivity: that of `sfumato.private.queries.Moments` over one group, 1 for a row added or removed.
+Sensitivity: that of `sfumato.private.queries.base.Moments` over one group, 1 for a row added or removed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.liu2025.setups import MNIST_DIM, Setup
-from sfumato.bins import FloatArray
 from sfumato.private.accounting import Adjacency, Budget, calibrate, epsilon_of
 from sfumato.private.curator import Curator
 from sfumato.private.noise import insecure_bits
-from sfumato.private.queries import FIXED_BITS, LATENT_BITS, AffineImage, Batch, IntArray, Latent, Moments, Query
+from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, AffineImage, Batch, IntArray, Latent, Moments, Query
+from sfumato.schema.layout import FloatArray
 
 RADIUS = 10.0  # public: the norm of an image with an eighth of its pixels white
 BRIGHTEST = 4.0  # a coarse pixel: 16 white ones divided by 4

@@ -11,10 +11,10 @@ import pandas as pd
 import sfumato as sf
 from experiments.liu2025.components import found_privately
 from experiments.liu2025.setups import Setup
-from sfumato.bins import IntArray
 from sfumato.estimator import BINS
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.published import baselines_liu, liu2025
+from sfumato.schema.layout import IntArray
 
 Runner = Callable[[Setup, float, float, np.random.Generator], GaussianMixture]
 Finder = Callable[[Setup, float, float, np.random.Generator], tuple[Setup, float]]

@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 
-from sfumato.bins import FloatArray, IntArray
+from sfumato.schema.layout import FloatArray, IntArray
 
 DELTA = 1e-5
 SEED = 2025

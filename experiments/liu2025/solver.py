@@ -16,9 +16,9 @@ import cvxpy
 import numpy as np
 
 from experiments.liu2025.setups import synthetic
-from sfumato.bins import FloatArray
 from sfumato.published.liu2025 import fit_labelled, mean_differences
 from sfumato.published.noise_shape import noise_shape
+from sfumato.schema.layout import FloatArray
 
 LARGE = 100_000
 REPEATS = 9

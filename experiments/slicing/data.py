@@ -13,7 +13,7 @@ import pandas as pd
 
 from experiments.three_a import data as three_a
 from experiments.three_a.data import INCOMES, DataSet
-from sfumato.schema import Category, Schema
+from sfumato.schema.schema import Category, Schema
 
 SCHEMAS = Path(__file__).parent / "schemas"
 RICH = 50_000  # dollars a year

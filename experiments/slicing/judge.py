@@ -13,8 +13,8 @@ from sklearn.metrics import f1_score
 from experiments.slicing import similarity
 from experiments.three_a.data import DataSet
 from experiments.three_a.judge import Scores, design, target
-from sfumato.evaluate.usefulness import numbers
-from sfumato.schema import Category
+from sfumato.evaluation.usefulness import numbers
+from sfumato.schema.schema import Category
 from sfumato.text import canonical
 
 STEPS = 1000  # that logistic regression may take

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.three_a.data import DataSet
-from sfumato.schema import Number, Schema
+from sfumato.schema.schema import Number, Schema
 
 MISSING = "{} is missing"
 NO, YES = "no", "yes"

@@ -9,8 +9,8 @@ import pandas as pd
 
 from experiments.three_a.data import DataSet
 from experiments.three_a.judge import encoded, target
-from sfumato.bins import FloatArray, IntArray, days
-from sfumato.schema import Category, Column, Date
+from sfumato.schema.layout import FloatArray, IntArray, days
+from sfumato.schema.schema import Category, Column, Date
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sfumato.demo import adult as shipped_adult
-from sfumato.schema import Schema
+from sfumato.schema.schema import Schema
 
 SCHEMAS = Path(__file__).parent / "schemas"
 FRAUD_SEED, FRAUD_TEST_SHARE = 2023, 0.25

@@ -18,7 +18,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from experiments.three_a.data import DataSet
 from experiments.three_a.judge import metric, score, target
 from experiments.three_a.methods import METHODS, NotThere, printed_for
-from sfumato.schema import Schema
+from sfumato.schema.schema import Schema
 
 ROWS = 2000  # half of them for the test
 EPSILONS = (0.1, 1.0, 10.0)

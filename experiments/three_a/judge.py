@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from experiments.three_a.data import DataSet
-from sfumato.bins import FloatArray
-from sfumato.evaluate.usefulness import features as typed_features
+from sfumato.evaluation.usefulness import features as typed_features
+from sfumato.schema.layout import FloatArray
 
 JOBS = int(os.environ.get("OMP_NUM_THREADS", "2"))
 IMAGE_BINS = 63  # of LightGBM's histograms for images; its default is 255

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Guarantee": "sfumato.release",
-    "Ledger": "sfumato.private.ledger",
+    "Guarantee": "sfumato.release.release",
+    "Ledger": "sfumato.ledger.ledger",
     "Plan": "sfumato.mechanisms.plan",
     "PrivateMixture": "sfumato.estimator",
-    "Release": "sfumato.release",
-    "Schema": "sfumato.schema",
+    "Release": "sfumato.release.release",
+    "Schema": "sfumato.schema.schema",
     "accounting": "sfumato.private",
     "errors": "sfumato",
     "fit": "sfumato.api",
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from sfumato import errors
     from sfumato.api import fit, load, plan
     from sfumato.estimator import PrivateMixture
+    from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms.plan import Plan
     from sfumato.private import accounting
-    from sfumato.private.ledger import Ledger
-    from sfumato.release import Guarantee, Release
-    from sfumato.schema import Schema
+    from sfumato.release.release import Guarantee, Release
+    from sfumato.schema.schema import Schema
     from sfumato.tables import open_table
     from sfumato.training.settings import Training
 

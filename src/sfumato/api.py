@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.bins import Layout
 from sfumato.encoding.affine import check_affine
 from sfumato.errors import ArgumentError
 from sfumato.files import check_writable
-from sfumato.generator_release import GeneratorRelease, image_of
+from sfumato.ledger.account import Ask
+from sfumato.ledger.ledger import Ledger, reservations
 from sfumato.mechanisms.adapt import fit_adapted
 from sfumato.mechanisms.clustmix import fit_clustmix
 from sfumato.mechanisms.groups import fit_groups
@@ -21,22 +21,22 @@ from sfumato.mechanisms.points import OnStep
 from sfumato.mechanisms.slices import SliceOptions
 from sfumato.mechanisms.slicing import fit_slicing
 from sfumato.mechanisms.train import bring, check_extra, check_image, check_module, dim_of
-from sfumato.mixture_release import MixtureRelease
 from sfumato.models.generator import OwnGenerator
-from sfumato.private.account import Ask
 from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.ledger import Ledger, reservations
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
-from sfumato.private.queries import Asker
-from sfumato.private.rows import RowAsker
-from sfumato.private.slicing_law import Slices
+from sfumato.private.queries.base import Asker
+from sfumato.private.slicing.law import Slices
+from sfumato.private.slicing.rows import RowAsker
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
-from sfumato.release import Guarantee, Release
-from sfumato.release_file import read
-from sfumato.schema import ROW, Schema
+from sfumato.release.file import read
+from sfumato.release.generator import GeneratorRelease, image_of
+from sfumato.release.mixture import MixtureRelease
+from sfumato.release.release import Guarantee, Release
+from sfumato.schema.layout import Layout
+from sfumato.schema.schema import ROW, Schema
 from sfumato.tables import open_table
 from sfumato.training.settings import Training
 

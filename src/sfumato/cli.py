@@ -18,12 +18,12 @@ from sfumato.errors import ArgumentError, SfumatoError
 from sfumato.text import one_line
 
 if TYPE_CHECKING:
+    from sfumato.ledger.account import Account, Dataset
+    from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms.plan import Plan, Round
     from sfumato.mechanisms.slices import SlicePlan
-    from sfumato.private.account import Account, Dataset
     from sfumato.private.accounting import Spend
-    from sfumato.private.ledger import Ledger
-    from sfumato.release import Guarantee, Release
+    from sfumato.release.release import Guarantee, Release
     from sfumato.training.settings import Training
 
 app = typer.Typer(
@@ -128,7 +128,7 @@ def schema(
     Every bound and category in it was read off private rows and is listed under `unconfirmed`. Replace each by
     public knowledge, then empty that list: `fit` refuses the draft until you have.
     """
-    from sfumato.draft import draft_schema
+    from sfumato.schema.draft import draft_schema
     from sfumato.tables import open_table
 
     source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
@@ -172,7 +172,7 @@ def plan(
     asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha, *sliced)
     plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
     if plot is not None:
-        from sfumato.mechanisms.picture import draw_plans, sweep
+        from sfumato.mechanisms.plan_plot import draw_plans, sweep
 
         draw_plans([make(schema, epsilon=value, delta=delta, **asked) for value in sweep(plans)], plans, plot)
     if as_json:
@@ -230,9 +230,9 @@ def fit(
     from sfumato.api import fit as run
     from sfumato.api import plan as make
     from sfumato.files import check_writable
-    from sfumato.private.ledger import Ledger
-    from sfumato.private.slicing_law import Slices
-    from sfumato.schema import Schema
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.private.slicing.law import Slices
+    from sfumato.schema.schema import Schema
     from sfumato.tables import open_table
 
     known = Schema.load(schema)
@@ -301,7 +301,7 @@ def train(
     """Train a generator on what a release bought. Costs no privacy, however often."""
     from sfumato.api import load
     from sfumato.files import check_writable
-    from sfumato.generator_release import GeneratorRelease
+    from sfumato.release.generator import GeneratorRelease
 
     made = load(release)
     if not isinstance(made, GeneratorRelease):
@@ -377,7 +377,7 @@ def ledger(
     as_json: Json = False,
 ) -> None:
     """Show what was spent on each data set and what is left; open a data set; return what was never drawn."""
-    from sfumato.private.ledger import Ledger
+    from sfumato.ledger.ledger import Ledger
 
     _check_ledger_options(open_name, give_back, dataset, {"epsilon": epsilon, "delta": delta}, adjacency or unit)
     books = Ledger(place)
@@ -443,7 +443,7 @@ def audit(
             advance=lambda done, total: advance(done / total),
         )
     if plot is not None:
-        from sfumato.audit.picture import draw
+        from sfumato.audit.game_plot import draw
 
         draw(verdict, plot)
     if as_json:
@@ -745,7 +745,7 @@ def _kind(each: Round) -> str:
 
 
 def _release_data(made: Release) -> dict[str, Any]:
-    from sfumato.release_file import guarantee_data
+    from sfumato.release.file import guarantee_data
 
     return {
         "mechanism": made.mechanism,
@@ -758,8 +758,8 @@ def _release_data(made: Release) -> dict[str, Any]:
 
 
 def _model_data(made: Release) -> dict[str, Any]:
-    from sfumato.generator_file import document
-    from sfumato.generator_release import GeneratorRelease
+    from sfumato.release.generator import GeneratorRelease
+    from sfumato.release.generator_file import document
 
     if isinstance(made, GeneratorRelease):
         return {"generator": document(made)}
@@ -768,7 +768,7 @@ def _model_data(made: Release) -> dict[str, Any]:
 
 
 def _print_generator(made: Release) -> None:
-    from sfumato.generator_release import GeneratorRelease
+    from sfumato.release.generator import GeneratorRelease
 
     if not isinstance(made, GeneratorRelease):
         return

@@ -16,11 +16,11 @@ import pandas as pd
 
 from sfumato.api import fit
 from sfumato.errors import OutputError
-from sfumato.evaluate.picture import draw_marginals
-from sfumato.evaluate.usefulness import auc, total_variation
-from sfumato.release import Guarantee
+from sfumato.evaluation.marginals_plot import draw_marginals
+from sfumato.evaluation.usefulness import auc, total_variation
+from sfumato.release.release import Guarantee
 from sfumato.rows_file import write_rows
-from sfumato.schema import Schema
+from sfumato.schema.schema import Schema
 
 EPSILON = 1.0
 TRAIN_ROWS = 32_561  # public: UCI's documentation states it
@@ -41,7 +41,7 @@ class Demo:
     seconds: float
 
     def data(self) -> dict[str, Any]:
-        from sfumato.release_file import guarantee_data
+        from sfumato.release.file import guarantee_data
 
         return vars(self) | {"folder": str(self.folder), "guarantee": guarantee_data(self.guarantee)}
 

@@ -14,11 +14,11 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.api import fit
-from sfumato.bins import FloatArray
 from sfumato.errors import ArgumentError
-from sfumato.mixture_release import MixtureRelease
-from sfumato.private.ledger import Ledger
-from sfumato.schema import Schema
+from sfumato.ledger.ledger import Ledger
+from sfumato.release.mixture import MixtureRelease
+from sfumato.schema.layout import FloatArray
+from sfumato.schema.schema import Schema
 
 BINS = 20  # of a histogram that only has to find centre and scale
 LABEL = "class"

@@ -13,17 +13,17 @@ from sfumato.audit.insider import Insider
 from sfumato.audit.membership import MembershipGame
 from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
-from sfumato.generator_release import GeneratorRelease
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.gradients import Gradient
 from sfumato.private.noise import Bits, insecure_bits, noisy, normals
-from sfumato.private.queries import Answer, Asker, Batch, FloatArray, Histograms, IntArray, Query
-from sfumato.private.rows import NoisyRows, RowVectors, Whole, sliced, whole
-from sfumato.private.slicing_law import Slices
-from sfumato.release import Release
-from sfumato.schema import Schema
+from sfumato.private.queries.base import Answer, Asker, Batch, FloatArray, Histograms, IntArray, Query
+from sfumato.private.queries.gradients import Gradient
+from sfumato.private.slicing.law import Slices
+from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, sliced, whole
+from sfumato.release.generator import GeneratorRelease
+from sfumato.release.release import Release
+from sfumato.schema.schema import Schema
 from sfumato.tables import Table, open_table
 
 

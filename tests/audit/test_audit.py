@@ -32,8 +32,8 @@ from sfumato.audit.run import Verdict, decide, run
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms import adapt, groups
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries import Histograms
-from sfumato.schema import Schema
+from sfumato.private.queries.base import Histograms
+from sfumato.schema.schema import Schema
 
 EPSILON, DELTA = 4.377, 1e-5
 ONE = Claim.gaussian(EPSILON, DELTA)  # mu = 1

@@ -12,7 +12,7 @@ from scipy.stats import binom, binomtest
 from sfumato.audit import bounds
 from sfumato.audit.bounds import area, bound, epsilon_bound, error_rates, largest_area, mu_bound, rate_limit
 from sfumato.audit.game import Claim, learn
-from sfumato.audit.picture import trade_off
+from sfumato.audit.game_plot import trade_off
 
 
 @given(trials=st.integers(1, 500), share=st.floats(0, 1), level=st.floats(1e-6, 0.4))

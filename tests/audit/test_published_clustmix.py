@@ -11,8 +11,8 @@ import pytest
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.published import MIXTURE, OUTLIER, ClustmixGame, clustmix
 from sfumato.audit.run import AUDITS, decide, run
-from sfumato.bins import FloatArray
 from sfumato.private.accounting import Adjacency
+from sfumato.schema.layout import FloatArray
 
 REPLACE_ONE = Adjacency.REPLACE_ONE
 CERTAIN = 1.0 - 1e-6  # so that what is tight is acquitted with any seed

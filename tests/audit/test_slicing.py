@@ -15,10 +15,10 @@ from sfumato.audit.game import Claim, Game
 from sfumato.audit.mixture import FitGame, file_numbers, noisy_rows, slicing
 from sfumato.audit.run import AUDITS, Verdict, decide, run
 from sfumato.audit.slicing import PrintedGame, RowsGame, published_slicing, slicing_rows
-from sfumato.generator_release import GeneratorRelease
 from sfumato.mechanisms import slicing as slicing_module
-from sfumato.private import rows as rows_module
 from sfumato.private.accounting import Adjacency
+from sfumato.private.slicing import rows as rows_module
+from sfumato.release.generator import GeneratorRelease
 
 REPLACE = Adjacency.REPLACE_ONE
 CLAIM = Claim(0.5, 0.05, None)

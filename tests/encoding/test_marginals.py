@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.bins import FloatArray, bins_of
 from sfumato.encoding.marginals import Marginals, borrow, class_counts, clean, onto_simplex, smooth
-from sfumato.schema import Category, Number
+from sfumato.schema.layout import FloatArray, bins_of
+from sfumato.schema.schema import Category, Number
 
 CELLS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40).map(np.array)
 TOTALS = st.floats(1e-3, 1e6)

@@ -10,7 +10,6 @@ from numpy.polynomial.hermite_e import HermiteE
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal, norm
 
-from sfumato.bins import FloatArray, bins_of
 from sfumato.encoding.marginals import Marginals
 from sfumato.encoding.scores import (
     HERMITE_TERMS,
@@ -22,7 +21,8 @@ from sfumato.encoding.scores import (
     latent_order,
 )
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.schema import Category, Number
+from sfumato.schema.layout import FloatArray, bins_of
+from sfumato.schema.schema import Category, Number
 
 MASSES = st.lists(st.floats(1e-4, 1.0), min_size=1, max_size=30).map(lambda m: np.array([m]) / sum(m))
 

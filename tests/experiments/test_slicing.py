@@ -23,7 +23,7 @@ from experiments.three_a.data import DataSet, MissingData
 from experiments.three_a.methods import Method, NotThere
 
 from sfumato.published import baselines
-from sfumato.schema import Category, Number, Schema
+from sfumato.schema.schema import Category, Number, Schema
 
 ROWS = 500
 SLICED = ("central", "central-replaced", "rows1", "rows2", "rows3")

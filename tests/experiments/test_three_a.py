@@ -17,7 +17,7 @@ from experiments.three_a import __main__ as command
 from experiments.three_a import ablation, data, figure2, figure3, judge, methods, table1
 from experiments.three_a.cube import Cube
 
-from sfumato.schema import Category, Schema
+from sfumato.schema.schema import Category, Schema
 
 HERE = {name: (data.SCHEMAS / f"{name}.yaml") for name in ("census", "fraud")}
 ROWS = 600

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.bins import Layout
 from sfumato.encoding.marginals import Marginals
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.adapt import FARTHEST, Drawn, Withheld, damp, learn, log_odds, step
 from sfumato.mechanisms.plan import LABEL_ROUNDS, LABEL_SHARE, make_plan
 from sfumato.private.accounting import Adjacency
+from sfumato.schema.layout import Layout
 
 COLUMNS: dict[str, Any] = {
     "x": {"type": "number", "min": 0, "max": 4, "step": 1},

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.bins import FloatArray, bins_of
 from sfumato.encoding.affine import locate
 from sfumato.mechanisms import looks
 from sfumato.mechanisms.beliefs import Beliefs, Glance, learn, settle_eigenvalues
@@ -17,7 +16,8 @@ from sfumato.mechanisms.clipping import Clip, best_radii, unclip
 from sfumato.mechanisms.forecast import best_forecast, broken_stick, forecast
 from sfumato.mechanisms.plan import Plan
 from sfumato.mechanisms.shares import fill, split
-from sfumato.schema import Number, Schema
+from sfumato.schema.layout import FloatArray, bins_of
+from sfumato.schema.schema import Number, Schema
 
 CLASSES, DIM = 5, 3
 

@@ -8,10 +8,10 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 import sfumato as sf
-from sfumato.bins import FloatArray
 from sfumato.mechanisms import clusters
 from sfumato.mechanisms.clusters import Summary, cluster
 from sfumato.private.accounting import Adjacency
+from sfumato.schema.layout import FloatArray
 
 CENTRES = np.array([[-8.0, 0.0], [0.0, 8.0], [8.0, -4.0]])
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
 import sfumato as sf
-from sfumato.bins import Layout
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.mechanisms.cells import POINT_SHARES, calm_means, find_cells, merge, smallest_cell, starts
 from sfumato.mechanisms.plan import ADAPTS, CELL_ROUNDS, MOST_CELLS, SIGMA_MAX, radius
 from sfumato.private.accounting import Adjacency, delta_of, mu_of
-from sfumato.private.queries import Answer, ScoreImage
+from sfumato.private.queries.base import Answer, ScoreImage
 from sfumato.published.clustmix import smallest_mixture
+from sfumato.schema.layout import Layout
 
 NUMBER: dict[str, Any] = {"type": "number", "min": -4, "max": 4, "bins": 64}
 COLUMNS: dict[str, Any] = dict.fromkeys("xzw", NUMBER)

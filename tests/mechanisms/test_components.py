@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import sfumato as sf
-from sfumato.bins import FloatArray
 from sfumato.encoding.marginals import Marginals
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
@@ -24,6 +23,7 @@ from sfumato.mechanisms.components import SMALLEST_EIGENVALUE, START_SCALE, asse
 from sfumato.mechanisms.plan import MOST_COMPONENTS, best_number
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency
+from sfumato.schema.layout import FloatArray
 
 FALSE_ALARM = 1e-7
 NUMBER = {"type": "number", "min": -6, "max": 6, "bins": 24}

@@ -9,15 +9,15 @@ import pytest
 from scipy.special import ndtr
 
 import sfumato as sf
-from sfumato.bins import FloatArray, IntArray, Layout
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.mixture import fit_mixture, nearest_correlation, settle
 from sfumato.mechanisms.moments import Look, Space, choose_space, combine, entry_variance, to_plain, unclipped
 from sfumato.mechanisms.plan import Plan, radius
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Budget
-from sfumato.private.queries import MAP_BITS, Answer, Batch, Moments, Query, ScoreImage
-from sfumato.schema import Schema
+from sfumato.private.queries.base import MAP_BITS, Answer, Batch, Moments, Query, ScoreImage
+from sfumato.schema.layout import FloatArray, IntArray, Layout
+from sfumato.schema.schema import Schema
 
 
 @dataclass

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import sfumato as sf
-from sfumato.bins import FloatArray, Layout
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.plan import Plan, effective_bins, make_plan, marginal_cost, moment_costs, radius, split
 from sfumato.private.accounting import Adjacency, calibrate
-from sfumato.schema import Schema
+from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.schema import Schema
 
 SCHEMA = Schema.of(
     {

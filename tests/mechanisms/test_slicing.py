@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.test_release_groups import SMALL, images
+from tests.release.test_release_groups import SMALL, images
 
 from sfumato.api import Job, prepare
 from sfumato.encoding.projected import Projected
@@ -18,11 +18,11 @@ from sfumato.mechanisms import slicing
 from sfumato.mechanisms.slicing import FEWEST_WAVES, MOST_WAVES, SPAN, fit_slicing, frames, planes
 from sfumato.models.bought import BoughtRows, BoughtWaves
 from sfumato.private.accounting import delta_of
-from sfumato.private.projected import Spreads
-from sfumato.private.queries import LATENT_BITS, Histograms
-from sfumato.private.rows import Whole
-from sfumato.private.slicing_law import Slices
-from sfumato.private.waves import Waves
+from sfumato.private.queries.base import LATENT_BITS, Histograms
+from sfumato.private.queries.projected import Spreads
+from sfumato.private.queries.waves import Waves
+from sfumato.private.slicing.law import Slices
+from sfumato.private.slicing.rows import Whole
 
 NUMBER: dict[str, Any] = {"type": "number", "min": -4, "max": 4, "bins": 32}
 COLUMNS: dict[str, Any] = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from sfumato.bins import FloatArray
 from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.schema.layout import FloatArray
 
 INF = np.inf
 

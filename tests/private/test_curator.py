@@ -18,7 +18,7 @@ from sfumato.private import curator as curator_module
 from sfumato.private.accounting import Adjacency, Budget, Spend
 from sfumato.private.curator import Curator
 from sfumato.private.noise import Bits, insecure_bits, noisy, secure_bits
-from sfumato.private.queries import Answer, Batch, Query
+from sfumato.private.queries.base import Answer, Batch, Query
 
 FALSE_ALARM = 1e-6
 COORDINATES = 60_000

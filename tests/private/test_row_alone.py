@@ -19,15 +19,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.bins import Layout
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.gradients import Gradient, LabelModel
-from sfumato.private.queries import Batch, Cells, Histograms, Latent, Moments, Query, ScoreImage, Sums
+from sfumato.private.queries.base import Batch, Cells, Histograms, Latent, Moments, Query, ScoreImage, Sums
+from sfumato.private.queries.gradients import Gradient, LabelModel
+from sfumato.private.queries.waves import Waves
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_sensitivity
-from sfumato.private.waves import Waves
-from sfumato.schema import Schema
+from sfumato.schema.layout import Layout
+from sfumato.schema.schema import Schema
 from sfumato.tables import Table, open_table
 
 SCHEMA = Schema.parse("""

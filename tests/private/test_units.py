@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.bins import Layout
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries import Batch, Histograms, IntArray, Latent, Moments, Query, ScoreImage
+from sfumato.private.queries.base import Batch, Histograms, IntArray, Latent, Moments, Query, ScoreImage
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_delta, unit_sensitivity
-from sfumato.schema import Schema
+from sfumato.schema.layout import Layout
+from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 
 KEY = b"0123456789abcdef0123456789abcdef"

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event, rdp
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.private.accounting import add_up, calibrate
 from sfumato.published import baselines, generator
 from sfumato.published.baselines import COUNT_SHARE, Features, Training
+from sfumato.schema.layout import FloatArray, IntArray
 
 SIGMAS = 5.5
 LOW, HIGH = np.array([-3.0, 0.0]), np.array([3.0, 8.0])

@@ -12,10 +12,10 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.published import clustmix
 from sfumato.published.clustmix import Kip
+from sfumato.schema.layout import FloatArray, IntArray
 
 SIGMAS = 5.5
 CASES = [(1.0, 1e-5, 0.2, 2, 14), (0.1, 1e-6, 0.5, 10, 784), (8.0, 1e-3, 0.05, 4, 3), (1.0, 1 / 32561, 0.1, 2, 105)]

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.published import liu2025
 from sfumato.published.liu2025 import Fit, Noise
+from sfumato.schema.layout import FloatArray, IntArray
 
 SIGMAS = 5.5
 

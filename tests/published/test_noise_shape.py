@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.bins import FloatArray
 from sfumato.errors import ArgumentError
 from sfumato.published.noise_shape import noise_shape
+from sfumato.schema.layout import FloatArray
 
 CLOSE = 1e-3
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import beta, kstest
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.private.accounting import mu_of
 from sfumato.published import generator
 from sfumato.published.sliced_wasserstein import lemma_bound, lemma_sigma, project_rows, sliced_wasserstein
 from sfumato.published.slicing import Training
+from sfumato.schema.layout import FloatArray, IntArray
 
 LOW, HIGH, LEVELS = np.array([-3.0, 0.0]), np.array([3.0, 8.0]), (3, 2)
 

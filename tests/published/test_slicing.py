@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.private.accounting import delta_of, slicing_sigma
-from sfumato.private.slicing_law import Slices
+from sfumato.private.slicing.law import Slices
 from sfumato.published import generator
 from sfumato.published.generator import Encoding
 from sfumato.published.slicing import (
@@ -24,6 +23,7 @@ from sfumato.published.slicing import (
     table_ball,
     train_generator,
 )
+from sfumato.schema.layout import FloatArray, IntArray
 
 KNOWN = {"slices": 50, "slice_dim": 2, "epsilon": 1.0, "delta": 1e-5}
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.errors import ArgumentError, MissingExtraError, SchemaError, TableError
-from sfumato.schema import Schema
+from sfumato.schema.schema import Schema
 from sfumato.tables import BATCH_ROWS, Table, days, numbers, open_table, texts
 
 Reading = tuple[int, str, int]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.bins import Layout
-from sfumato.private.queries import LATENT_BITS, Batch, ScoreImage
-from sfumato.private.rows import RowVectors
-from sfumato.schema import Schema
+from sfumato.private.queries.base import LATENT_BITS, Batch, ScoreImage
+from sfumato.private.slicing.rows import RowVectors
+from sfumato.schema.layout import Layout
+from sfumato.schema.schema import Schema
 
 jax = pytest.importorskip("jax")
 eqx = pytest.importorskip("equinox")

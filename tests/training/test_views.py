@@ -8,18 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.bins import Layout
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.mechanisms.train import _view
 from sfumato.models.bought import BoughtWaves, Space, Start
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.projected import ProjectedImage
-from sfumato.private.queries import LATENT_BITS, MAP_BITS
-from sfumato.private.rows import RowVectors
+from sfumato.private.queries.base import LATENT_BITS, MAP_BITS
+from sfumato.private.queries.projected import ProjectedImage
+from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source
-from sfumato.projections import ENTRY_BITS, Projection
-from sfumato.schema import Schema
+from sfumato.schema.layout import Layout
+from sfumato.schema.projections import ENTRY_BITS, Projection
+from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 
 eqx = pytest.importorskip("equinox")

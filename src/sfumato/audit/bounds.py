@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from sfumato.bins import FloatArray
+from sfumato.schema.layout import FloatArray
 
 PILOT = 0.25  # of the runs, on which thresholds (and learned statistics) are chosen; the others measure
 CANDIDATES = 400  # thresholds tried on the pilot

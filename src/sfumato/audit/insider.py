@@ -26,9 +26,9 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.private.curator import Curator, Engine
-from sfumato.private.queries import LATENT_BITS, Answer, FloatArray, Query
-from sfumato.private.rows import NoisyRows, RowAsker, RowVectors, Whole
-from sfumato.private.slicing_law import Slices
+from sfumato.private.queries.base import LATENT_BITS, Answer, FloatArray, Query
+from sfumato.private.slicing.law import Slices
+from sfumato.private.slicing.rows import NoisyRows, RowAsker, RowVectors, Whole
 
 VIEW = 3  # numbers in an insider's view
 NOISE = slice(1, VIEW)  # of them, those about the noise

@@ -14,10 +14,10 @@ import pandas as pd
 
 from sfumato.api import fit
 from sfumato.audit.game import Attack, Claim
-from sfumato.bins import FloatArray
 from sfumato.demo import adult
 from sfumato.private.accounting import Adjacency
-from sfumato.schema import Category, Number, Schema
+from sfumato.schema.layout import FloatArray
+from sfumato.schema.schema import Category, Number, Schema
 
 ROWS = 300  # a small table, where one person weighs most
 NEAREST = (1, 3, 10, 30)  # of the synthetic rows: how far away they are on average

@@ -14,18 +14,18 @@ from sfumato.api import Job, prepare
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, VIEW, Insider
 from sfumato.audit.queries import Tables
-from sfumato.bins import FloatArray
-from sfumato.generator_file import document
-from sfumato.generator_release import GeneratorRelease
 from sfumato.mechanisms.train import untrained
-from sfumato.mixture_release import MixtureRelease
 from sfumato.models.bought import BoughtRows
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.rows import RowAsker
-from sfumato.release import Release
-from sfumato.release_file import guarantee_data, released_arrays
-from sfumato.schema import Schema
+from sfumato.private.slicing.rows import RowAsker
+from sfumato.release.file import guarantee_data, released_arrays
+from sfumato.release.generator import GeneratorRelease
+from sfumato.release.generator_file import document
+from sfumato.release.mixture import MixtureRelease
+from sfumato.release.release import Release
+from sfumato.schema.layout import FloatArray
+from sfumato.schema.schema import Schema
 from sfumato.training.settings import Training
 
 CROWD = 400  # rows that are the same in both tables

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.audit.game import Attack, Claim
-from sfumato.bins import FloatArray, IntArray
 from sfumato.private.accounting import Adjacency, calibrate
 from sfumato.published import clustmix as printed
 from sfumato.published.liu2025 import fit_labelled, output_law, settle_noise, wishart_covariance, wishart_scale
+from sfumato.schema.layout import FloatArray, IntArray
 
 ROWS = 100
 COLUMNS = 3

@@ -12,17 +12,17 @@ import pandas as pd
 
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, Insider
-from sfumato.bins import FloatArray, Layout
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.gradients import Gradient, LabelModel
 from sfumato.private.noise import insecure_bits, secure_bits
-from sfumato.private.queries import Cells, Histograms, IntArray, Latent, Moments, Query, ScoreImage, Sums
-from sfumato.private.rows import RowVectors
+from sfumato.private.queries.base import Cells, Histograms, IntArray, Latent, Moments, Query, ScoreImage, Sums
+from sfumato.private.queries.gradients import Gradient, LabelModel
+from sfumato.private.queries.waves import Waves
+from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source
-from sfumato.private.waves import Waves
-from sfumato.schema import Schema
+from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.schema import Schema
 from sfumato.tables import Table, open_table
 
 Tables = tuple[Any, Any]

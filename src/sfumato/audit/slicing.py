@@ -19,17 +19,17 @@ import pandas as pd
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import Insider
 from sfumato.audit.queries import CORNER, GROUP, HIGH, LOW, MIDDLE, NUMBER, RADIUS, Summed
-from sfumato.bins import FloatArray, Layout
 from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
-from sfumato.private.queries import SLACK, Histograms, ScoreImage
-from sfumato.private.rows import RowPlan, RowVectors, plan_rows
-from sfumato.private.slicing_law import Frames
+from sfumato.private.queries.base import SLACK, Histograms, ScoreImage
+from sfumato.private.slicing.law import Frames
+from sfumato.private.slicing.rows import RowPlan, RowVectors, plan_rows
 from sfumato.private.source import Source
 from sfumato.published.slicing import release_slices, theorem_sigma
-from sfumato.schema import Schema
+from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 
 COLUMNS = [f"x{i}" for i in range(6)]

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from sfumato.audit.game import Game
-from sfumato.bins import FloatArray
+from sfumato.schema.layout import FloatArray
 
 CHUNK = 50  # runs on each table in one piece of work
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from sfumato.bins import Bins, FloatArray, IntArray, OrderedBins
 from sfumato.encoding.boxes import Boxes
 from sfumato.errors import ArgumentError
+from sfumato.schema.layout import Bins, FloatArray, IntArray, OrderedBins
 
 SCALES = 12  # tried for each class and column
 MOST_CELLS = 256  # of a histogram that only has to find centre and scale; finer ones are merged

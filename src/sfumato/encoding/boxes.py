@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bins import FloatArray
+from sfumato.schema.layout import FloatArray
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.bins import Bins, FloatArray
+from sfumato.schema.layout import Bins, FloatArray
 
 HAAR_THRESHOLD = 2.0  # a difference below this many standard deviations is taken for noise
 POOL_DEVIATIONS = 2.0  # a class this much further from all classes than noise goes its own way

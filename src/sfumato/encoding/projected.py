@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, ndtr
 
-from sfumato.bins import Bins, FloatArray, IntArray, OrderedBins
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.projections import ENTRY_BITS, Projection
+from sfumato.schema.layout import Bins, FloatArray, IntArray, OrderedBins
+from sfumato.schema.projections import ENTRY_BITS, Projection
 
 Places = np.ndarray[Any, Any]  # single precision: there are many
 

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import logsumexp, ndtr, ndtri
 
-from sfumato.bins import Bins, CategoryBins, FloatArray, IntArray
 from sfumato.encoding.boxes import Boxes
 from sfumato.encoding.marginals import Marginals
+from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from sfumato.models.gaussian_mixture import GaussianMixture

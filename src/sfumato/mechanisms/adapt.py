@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from sfumato.bins import FloatArray, IntArray, Layout
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.mixture import ask_histograms, fit_joint
 from sfumato.mechanisms.plan import Plan
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import MOST_EVIDENCE, Labeller
-from sfumato.private.gradients import Gradient, LabelModel
-from sfumato.private.queries import Answer, Asker, Query
+from sfumato.private.queries.base import Answer, Asker, Query
+from sfumato.private.queries.gradients import Gradient, LabelModel
+from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DRAWN = 20_000  # rows of the mixture that the regression is fitted to, and the Hessian taken of
 WITHIN = 0.95  # of these rows are not clipped

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.bins import FloatArray
 from sfumato.mechanisms.clipping import Clip, unclip
 from sfumato.mechanisms.moments import entry_variance
+from sfumato.schema.layout import FloatArray
 
 NARROWEST = 0.01  # of an eigenvalue, in units of the shape that was looked at
 NODES = 256  # of the integral over an eigenvalue

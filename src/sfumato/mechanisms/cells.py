@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.mechanisms.components import move
 from sfumato.mechanisms.moments import pull
 from sfumato.mechanisms.plan import Plan, radius
-from sfumato.private.projected import Spreads
-from sfumato.private.queries import LATENT_BITS, Asker, Cells, Image, Latent
+from sfumato.private.queries.base import LATENT_BITS, Asker, Cells, Image, Latent
+from sfumato.private.queries.projected import Spreads
+from sfumato.schema.layout import FloatArray, IntArray
 
 POINT_SHARES = (0.05, 0.85, 0.1)  # of the last round, between counts, sums and squared norms
 TIGHTEST = 0.3  # of a class's spread, what cells are taken to leave at the least, in however few dimensions

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, gammaln
 
-from sfumato.bins import FloatArray
+from sfumato.schema.layout import FloatArray
 
 SPREADS = np.geomspace(0.01, 4.0, 64)  # of the rows, where one was expected
 TRIED = np.geomspace(0.6, 4.0, 96)  # radii, in units of the root of the dimension

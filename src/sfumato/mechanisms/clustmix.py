@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.bins import FloatArray, IntArray, Layout
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.adapt import DRAWN, Withheld, fit_labels
@@ -26,7 +25,8 @@ from sfumato.mechanisms.points import OnStep, move_points
 from sfumato.mechanisms.train import check_extra
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import Labeller
-from sfumato.private.queries import Asker, Cells, ScoreImage
+from sfumato.private.queries.base import Asker, Cells, ScoreImage
+from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 
 def fit_clustmix(

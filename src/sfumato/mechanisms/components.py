@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.encoding.marginals import Marginals
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.moments import pull
 from sfumato.mechanisms.plan import LLOYD_ROUNDS, LLOYD_SHARE, Plan, best_number, moment_costs, radius
 from sfumato.mechanisms.shares import split
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries import LATENT_BITS, Asker, Cells, Latent, Moments, ScoreImage, Sums
+from sfumato.private.queries.base import LATENT_BITS, Asker, Cells, Latent, Moments, ScoreImage, Sums
+from sfumato.schema.layout import FloatArray, IntArray
 
 START_SCALE = 0.7  # of a column's standard deviation: where the starts lie
 TIGHTEST = 0.2  # of a class's spread, what cells are taken to leave at the least

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from sfumato.bins import FloatArray
 from sfumato.mechanisms.clipping import Clip, best_radii
 from sfumato.mechanisms.shares import fill
+from sfumato.schema.layout import FloatArray
 
 LOOKS = 4  # at the moments: all are combined, so a further one costs next to nothing
 TRIED = np.linspace(0.1, 0.9, 17)  # shares of the histograms

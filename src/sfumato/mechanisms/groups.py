@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, logit
 
-from sfumato.bins import FloatArray, Layout
 from sfumato.encoding.projected import SMALLEST_MEAN, Projected, column_variances
 from sfumato.mechanisms.cells import Found, calm_means, find_cells
 from sfumato.mechanisms.components import divide
@@ -22,8 +21,9 @@ from sfumato.mechanisms.moments import pull, unclipped
 from sfumato.mechanisms.plan import Plan, moment_costs, radius
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.quadratic import QuadraticLabeller
-from sfumato.private.features import FeatureMoments
-from sfumato.private.projected import (
+from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS, Asker, Latent, Moments, Sums
+from sfumato.private.queries.features import FeatureMoments
+from sfumato.private.queries.projected import (
     ClippedGradient,
     ColumnImage,
     ProjectedImage,
@@ -32,8 +32,8 @@ from sfumato.private.projected import (
     Within,
     WithOne,
 )
-from sfumato.private.queries import FIXED_BITS, LATENT_BITS, MAP_BITS, Asker, Latent, Moments, Sums
-from sfumato.projections import Projection
+from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.projections import Projection
 
 CENTRE_SHARES = (0.1, 0.6, 0.3)  # of the first look, between counts, sums and squared norms
 SHAPE_SHARES = (0.6, 0.4)  # of the second, between the second moment and the classes' sums, the means of which stay

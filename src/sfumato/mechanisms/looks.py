@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.bins import FloatArray, Layout, OrderedBins
 from sfumato.mechanisms.beliefs import Beliefs, Glance, costs, learn
 from sfumato.mechanisms.clipping import best_radii
 from sfumato.mechanisms.moments import inverse_root
 from sfumato.mechanisms.shares import fill
-from sfumato.private.queries import FIXED_BITS, LATENT_BITS, MAP_BITS, AffineImage, Asker, Cells, Latent, Moments
+from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS, AffineImage, Asker, Cells, Latent, Moments
+from sfumato.schema.layout import FloatArray, Layout, OrderedBins
 
 FLATTEST = 2.0**-11  # smallest eigenvalue, in units of a column's variance, that is stretched: maps stay below 16
 LATENT_SPREAD = 4.0  # standard deviation of a column before whitening: of 16, so that maps may stretch 64 times

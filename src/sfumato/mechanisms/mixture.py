@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.bins import FloatArray, Layout
 from sfumato.encoding.affine import Affine, Places, locate
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
@@ -30,11 +29,12 @@ from sfumato.mechanisms.moments import (
 )
 from sfumato.mechanisms.plan import Plan
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries import (
+from sfumato.private.queries.base import (
     Asker,
     Histograms,
     ScoreImage,
 )
+from sfumato.schema.layout import FloatArray, Layout
 
 SMALLEST_VARIANCE = 0.02  # of a column's scores: below it the column is as good as constant
 SMALLEST_EIGENVALUE = 0.05  # of a released correlation matrix: noisy CDFs do not support a sharper one

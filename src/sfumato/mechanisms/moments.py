@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.bins import FloatArray
 from sfumato.mechanisms.clipping import Clip
 from sfumato.mechanisms.plan import moment_costs, radius
-from sfumato.private.queries import MAP_BITS, Asker, Image, Latent, Moments
+from sfumato.private.queries.base import MAP_BITS, Asker, Image, Latent, Moments
+from sfumato.schema.layout import FloatArray
 
 CAUTION = 1.5  # how many times its expectation noise may be before the rest counts as signal
 SMALLEST_SPREAD = 1e-3  # of a class whose columns are all constant

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.bins import FloatArray, Layout
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.forecast import LOOKS, best_forecast, broken_stick
 from sfumato.mechanisms.shares import split
 from sfumato.mechanisms.slices import SliceOptions, SlicePlan, plan_slices
 from sfumato.private.accounting import Adjacency
-from sfumato.projections import Projection
+from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.projections import Projection
 
 DEFAULT_ROWS = 10_000  # a public guess, where the user makes none
 MOST_ROWS = 1 << 60

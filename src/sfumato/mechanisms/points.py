@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.mechanisms.plan import Plan
-from sfumato.private.features import FeatureImage, FeatureMoments
-from sfumato.private.queries import Asker, Image
+from sfumato.private.queries.base import Asker, Image
+from sfumato.private.queries.features import FeatureImage, FeatureMoments
+from sfumato.schema.layout import FloatArray, IntArray
 
 BIAS = 1.0  # of the network, as one more input
 RADIUS = 1.45  # of the features: just above sqrt(2) times the bias, the norm of a row of ordinary size

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.bins import FloatArray
+from sfumato.schema.layout import FloatArray
 
 LEAST_SHARE = 0.01  # of a look, for each of its parts
 STEPS = 30

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.bins import Layout
 from sfumato.errors import ArgumentError
-from sfumato.private.projected import ProjectedImage
-from sfumato.private.queries import Image, ScoreImage
-from sfumato.private.rows import RowVectors, Whole, plan_rows
-from sfumato.private.slicing_law import Frames, Slices
-from sfumato.projections import Projection
+from sfumato.private.queries.base import Image, ScoreImage
+from sfumato.private.queries.projected import ProjectedImage
+from sfumato.private.slicing.law import Frames, Slices
+from sfumato.private.slicing.rows import RowVectors, Whole, plan_rows
+from sfumato.schema.layout import Layout
+from sfumato.schema.projections import Projection
 
 FORMS = ("central", "rows")
 CALIBRATIONS = ("exact", "theorem1")

@@ -12,7 +12,6 @@ import math
 
 import numpy as np
 
-from sfumato.bins import FloatArray, Layout
 from sfumato.encoding.marginals import clean
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
@@ -32,12 +31,13 @@ from sfumato.mechanisms.plan import Plan
 from sfumato.mechanisms.slices import row_vectors
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.projected import ProjectedImage, Spreads
-from sfumato.private.queries import LATENT_BITS, MAP_BITS, Asker, Image, Latent, ScoreImage
-from sfumato.private.rows import RowAsker, Whole
-from sfumato.private.slicing_law import Slices
-from sfumato.private.waves import Waves
-from sfumato.projections import Projection
+from sfumato.private.queries.base import LATENT_BITS, MAP_BITS, Asker, Image, Latent, ScoreImage
+from sfumato.private.queries.projected import ProjectedImage, Spreads
+from sfumato.private.queries.waves import Waves
+from sfumato.private.slicing.law import Slices
+from sfumato.private.slicing.rows import RowAsker, Whole
+from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.projections import Projection
 
 COUNT_SHARE = 0.02  # of the waves' query
 SPAN = 16  # columns that one slice looks at, at most

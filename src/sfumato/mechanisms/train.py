@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bins import FloatArray, Layout
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves
 from sfumato.models.generator import Generator, OwnGenerator, Progress
+from sfumato.schema.layout import FloatArray, Layout
 from sfumato.training.network import Architecture, Lens
 from sfumato.training.settings import Training
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bins import FloatArray, IntArray
+from sfumato.schema.layout import FloatArray, IntArray
 
 Noisy = np.ndarray[Any, Any]
 

@@ -11,8 +11,8 @@ from scipy.linalg import solve_triangular
 from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import qmc
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.encoding.boxes import Boxes
+from sfumato.schema.layout import FloatArray, IntArray
 
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 DRAWS_LOG2 = 4  # 16 points for the integral over a box

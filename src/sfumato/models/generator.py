@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError, MissingExtraError
+from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.training.network import Architecture, Lens, make
 from sfumato.training.settings import Training
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from sfumato.bins import FloatArray, IntArray
+from sfumato.schema.layout import FloatArray, IntArray
 
 MOST_EVIDENCE = 16.0  # of one cell, in a logit
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax
 
-from sfumato.bins import FloatArray, IntArray
+from sfumato.schema.layout import FloatArray, IntArray
 
 CHUNK_ROWS = 1 << 14
 

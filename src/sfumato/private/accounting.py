@@ -6,7 +6,7 @@ mu-GDP is (epsilon, delta)-DP for every epsilon with (the same paper)
 
     delta = Phi(-epsilon / mu + mu / 2) - e^epsilon Phi(-epsilon / mu - mu / 2).
 
-Noisy projections of every row have no mu of their own, but a law of it (`slicing_law`). Wherever `slices` are given
+Noisy projections of every row have no mu of their own, but a law of it (`slicing/law`). Wherever `slices` are given
 below, mu is that of the Gaussian queries beside them, and delta is the expectation over the slices' law.
 
 Every result is rounded to the safe side: delta and epsilon up, mu down, sigma up. That rests on scipy's
@@ -26,7 +26,7 @@ from scipy.special import erfc, erfcx, ndtri
 
 from sfumato.errors import ArgumentError, BudgetError
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
-from sfumato.private.slicing_law import Frames, Slices, sliced_delta, theorem_epsilon
+from sfumato.private.slicing.law import Frames, Slices, sliced_delta, theorem_epsilon
 
 MOST_COORDINATES = 2**40
 """A public cap on the noisy numbers in one release, far above any that fits into memory."""

@@ -15,9 +15,9 @@ from typing import Protocol
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency, Budget, Spend
 from sfumato.private.noise import Bits, noisy
-from sfumato.private.queries import Answer, FloatArray, IntArray, Query
-from sfumato.private.rows import NoisyRows, RowVectors, Whole, check_slices, shuffled, sliced, whole
-from sfumato.private.slicing_law import Slices
+from sfumato.private.queries.base import Answer, FloatArray, IntArray, Query
+from sfumato.private.slicing.law import Slices
+from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, check_slices, shuffled, sliced, whole
 from sfumato.private.units import unit_sensitivity
 
 

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries import Batch, Query
+from sfumato.private.queries.base import Batch, Query
 
 KEY_BYTES = 32
 HASH_BYTES = 16

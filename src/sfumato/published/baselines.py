@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.private.accounting import calibrate
 from sfumato.published.generator import Bounds, Encoding, check_levels, limits, trainers
+from sfumato.schema.layout import FloatArray, IntArray
 
 ORDERS = np.unique(np.geomspace(2, 512, 50).astype(int))
 """Orders of Renyi divergence that are tried: whole numbers, as the bound for random mixing is stated for those."""

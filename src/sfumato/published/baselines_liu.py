@@ -16,12 +16,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import calibrate
 from sfumato.published.liu2025 import coloured, fit_labelled, mean_differences
 from sfumato.published.noise_shape import noise_shape
+from sfumato.schema.layout import FloatArray, IntArray
 
 SMALLEST_VARIANCE = 1e-3
 """The floor under the eigenvalues of a covariance that the first three project onto the feasible ones."""

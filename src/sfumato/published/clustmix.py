@@ -41,9 +41,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.private.accounting import delta_of, mu_of
+from sfumato.schema.layout import FloatArray, IntArray
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 Scaling = Literal["min-max", "quantile"]

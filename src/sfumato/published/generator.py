@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError, MissingExtraError
+from sfumato.schema.layout import FloatArray, IntArray
 
 Bounds = tuple[FloatArray | float, FloatArray | float]
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, psi
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.published.noise_shape import noise_shape
+from sfumato.schema.layout import FloatArray, IntArray
 
 EARLY_STOP = 1e-3  # step 9 of Algorithm 1
 MOST_ALTERNATIONS = 100

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.bins import FloatArray
 from sfumato.errors import ArgumentError
+from sfumato.schema.layout import FloatArray
 
 GAP = 1e-3
 FIRST_UPDATES = 10

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.private.accounting import mu_of
 from sfumato.published.generator import Bounds, trainers
 from sfumato.published.slicing import (
@@ -36,6 +35,7 @@ from sfumato.published.slicing import (
     lower,
     table_ball,
 )
+from sfumato.schema.layout import FloatArray, IntArray
 
 
 def project_rows(

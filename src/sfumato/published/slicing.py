@@ -26,10 +26,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sfumato.bins import FloatArray, IntArray
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import slicing_sigma
 from sfumato.published.generator import Bounds, Encoding, check_levels, limits, trainers
+from sfumato.schema.layout import FloatArray, IntArray
 
 ROUNDING = 1e-9
 TAU = 1e-4

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import TableError
-from sfumato.tables import moments
-from sfumato.tables.moments import Moment
+from sfumato.tables import dates
+from sfumato.tables.dates import Moment
 from sfumato.text import WHITESPACE, canonical, one_line
 
 TEXT = pa.large_string()
@@ -33,7 +33,7 @@ _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _INFINITY = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE | re.ASCII)
 _TRUTH = {"true": 1.0, "false": 0.0}
 
-_TICKS_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": moments.NANOS_PER_DAY}
+_TICKS_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": dates.NANOS_PER_DAY}
 
 
 def texts(cells: pa.Array) -> pa.LargeStringArray:
@@ -221,7 +221,7 @@ def _texts_of(values: pa.Array) -> pa.LargeStringArray:
     elif pa.types.is_decimal(kind):
         written = (decimal_text(value) for value in values.to_pylist())
     else:
-        written = (None if when is None else moments.to_text(when) for when in _moments_of(values))
+        written = (None if when is None else dates.to_text(when) for when in _moments_of(values))
     return pa.array(written, TEXT).fill_null("")
 
 
@@ -276,18 +276,18 @@ def bytes_text(value: bytes) -> str | None:
 def _days_of(values: pa.Array) -> NDArray[np.float64]:
     kind = values.type
     if pa.types.is_temporal(kind):
-        return moments.days_of_ticks(*_ticks(values))
+        return dates.days_of_ticks(*_ticks(values))
     if not is_textual(kind):
         return np.full(len(values), np.nan)
-    found = (moments.parse(text) for text in _texts_of(values).to_pylist())
-    return np.array([np.nan if when is None else moments.to_days(when) for when in found])
+    found = (dates.parse(text) for text in _texts_of(values).to_pylist())
+    return np.array([np.nan if when is None else dates.to_days(when) for when in found])
 
 
 def _moments_of(values: pa.Array) -> list[Moment | None]:
     ticks, per_day = _ticks(values)
-    scale = moments.NANOS_PER_DAY // per_day
+    scale = dates.NANOS_PER_DAY // per_day
     return [
-        None if tick is None else moments.moment(tick // per_day, tick % per_day * scale) for tick in ticks.to_pylist()
+        None if tick is None else dates.moment(tick // per_day, tick % per_day * scale) for tick in ticks.to_pylist()
     ]
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from sfumato.tables import moments
+from sfumato.tables import dates
 from sfumato.tables.cells import TEXT, bytes_text, decimal_text, float_text
-from sfumato.tables.moments import Moment
+from sfumato.tables.dates import Moment
 
 
 def object_texts(cells: Iterable[object]) -> pa.LargeStringArray:
@@ -54,11 +54,11 @@ def _datetime(cell: datetime) -> str | None:
     if offset is not None:
         whole -= offset.days * 86_400 + offset.seconds
     micros = cell.microsecond - (offset.microseconds if offset is not None else 0)
-    return _moment_text(moments.moment(cell.toordinal() - moments.EPOCH, whole * 10**9 + micros * 1000))
+    return _moment_text(dates.moment(cell.toordinal() - dates.EPOCH, whole * 10**9 + micros * 1000))
 
 
 def _moment_text(when: Moment | None) -> str | None:
-    return None if when is None else moments.to_text(when)
+    return None if when is None else dates.to_text(when)
 
 
 _READERS: dict[type, Callable[[Any], str | None]] = {
@@ -73,8 +73,8 @@ _READERS: dict[type, Callable[[Any], str | None]] = {
     Decimal: decimal_text,
     date: date.isoformat,
     datetime: _datetime,
-    pd.Timestamp: lambda cell: _moment_text(moments.from_datetime64(cell.to_datetime64())),
-    np.datetime64: lambda cell: _moment_text(moments.from_datetime64(cell)),
+    pd.Timestamp: lambda cell: _moment_text(dates.from_datetime64(cell.to_datetime64())),
+    np.datetime64: lambda cell: _moment_text(dates.from_datetime64(cell)),
     **{np.dtype(code).type: lambda cell: str(int(cell)) for code in np.typecodes["AllInteger"]},
     **{np.dtype(code).type: lambda cell: float_text(float(cell)) for code in np.typecodes["Float"]},
 }

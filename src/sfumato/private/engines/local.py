@@ -14,8 +14,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import TableError
-from sfumato.private.queries import Batch, FloatArray, IntArray, Query
-from sfumato.private.rows import RowVectors
+from sfumato.private.queries.base import Batch, FloatArray, IntArray, Query
+from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source, Tagged
 
 AHEAD = 2  # batches in flight per worker

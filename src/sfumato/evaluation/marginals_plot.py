@@ -1,0 +1,56 @@
+"""One picture of real against synthetic marginals."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sfumato.evaluation.usefulness import MARGINAL_BINS, marginal, numbers
+from sfumato.files import replacing
+from sfumato.schema.schema import Category, Schema
+
+COLUMNS = 4
+MOST_LEVELS = 12  # categories shown, the most frequent first
+REAL, SYNTHETIC = "#9aa7b5", "#c2542d"
+
+
+def draw_marginals(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, path: Path, title: str) -> None:
+    """A panel a column: real shares as grey bars, synthetic ones as orange dots."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = math.ceil(len(schema.columns) / COLUMNS)
+    figure, axes = plt.subplots(rows, COLUMNS, figsize=(15, 2.9 * rows), layout="constrained")
+    for axis in axes.flat[len(schema.columns) :]:
+        axis.set_visible(False)
+    for axis, (name, column) in zip(axes.flat, schema.columns.items(), strict=False):
+        shares = marginal(real[name], real[name], column)
+        ours = marginal(synthetic[name], real[name], column)
+        if isinstance(column, Category):
+            order = np.argsort(-shares)[:MOST_LEVELS]
+            places, shares, ours = np.arange(len(order), dtype=float), shares[order], ours[order]
+            axis.set_xticks(places, [column.texts[i][:14] for i in order], rotation=50, ha="right", fontsize=7)
+            width = 0.8
+        else:
+            known = numbers(real[name], column)
+            low, high = float(known.min()), float(known.max())
+            width = (high - low) / MARGINAL_BINS
+            places = low + width * (np.arange(MARGINAL_BINS) + 0.5)
+            axis.tick_params(axis="x", labelsize=7)
+        axis.bar(places, shares, width=width * 0.95, color=REAL, label="real")
+        axis.plot(places, ours, "o", color=SYNTHETIC, markersize=4, label="synthetic")
+        if max(shares.max(), ours.max()) > 0.85:
+            axis.set_yscale("symlog", linthresh=1e-3)
+        axis.set_title(name, fontsize=10, loc="left")
+        axis.tick_params(axis="y", labelsize=7)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes.flat[0].legend(frameon=False, fontsize=8)
+    figure.suptitle(title, fontsize=12, x=0.01, ha="left")
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=110)
+    plt.close(figure)

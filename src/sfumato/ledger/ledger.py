@@ -1,0 +1,271 @@
+"""The ledger: what was spent on each data set, written down before any noise is drawn.
+
+Formal guarantee. Whatever was released under a data set's name through one ledger is together within the cap with which
+the data set was opened; `account` has the arithmetic.
+
+Protocol. `reserved` is on disk before a row is read, `drawing` before the first noise is drawn, `released` before `fit`
+returns. All three count, so a process may die anywhere. Only a `reserved` entry can become `returned`, which does not
+count; nothing deletes an entry or raises a cap. States change by "update where the state is still", so that of two
+processes at most one succeeds: an entry that was given back can no longer draw. Triggers in the database hold everyone
+else to the same steps.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sfumato.errors import ArgumentError, LedgerError
+from sfumato.ledger.account import Account, Ask, Dataset, Entry, State
+from sfumato.private.accounting import Adjacency, calibrate
+from sfumato.schema.schema import ROW
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+MOST_NAME = 200
+RETURN_SECONDS = 3
+"""How long to wait for the ledger when a fit has failed: an interrupt may have left a transaction of our own open."""
+
+_ID = re.compile("[0-9a-f]{32}")
+
+
+class Ledger:
+    """What was spent on data sets, in an SQLite file (a path) or a PostgreSQL database (a URL)."""
+
+    def __init__(self, place: str | Path) -> None:
+        from sfumato.ledger.store import Place
+
+        self._place = Place.of(str(place))
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.place!r})"
+
+    @property
+    def place(self) -> str:
+        """The path or URL, without a password."""
+        return self._place.shown
+
+    def open(
+        self, name: str, epsilon: float, delta: float, adjacency: str = Adjacency.ADD_REMOVE, unit: str = ROW
+    ) -> Dataset:
+        """Enter a data set with its cap, and make the ledger where there is none. A cap is final."""
+        from sfumato.ledger import store
+
+        name = _checked("the data set's name", name)
+        _checked("the unit", unit)
+        if adjacency not in tuple(Adjacency):
+            allowed = " or ".join(repr(str(each)) for each in Adjacency)
+            raise ArgumentError(f"adjacency must be {allowed}, not {adjacency!r}")
+        calibrate(epsilon, delta)  # refuses what is no cap
+        made = Dataset(name, _now(), float(epsilon), float(delta), Adjacency(adjacency), unit)
+        _ = made.mu  # and a delta that collisions of ids would use up
+        with store.creating(self._place) as connection:
+            known = self._find(connection, name)
+            if known is not None:
+                raise LedgerError(f"{self.place} has {name!r} already, with a cap that is final: {known}")
+            for other in connection.execute(store.datasets.select()).mappings():
+                if _as_read(other["name"]) == _as_read(name):
+                    raise LedgerError(f"{self.place} has {other['name']!r} already, which reads like {name!r}")
+            connection.execute(store.datasets.insert().values(asdict(made)))
+        return made
+
+    def accounts(self, name: str | None = None) -> list[Account]:
+        """Every data set with its entries, or the one of this name."""
+        from sfumato.ledger import store
+
+        if name is not None:
+            name = _checked("the data set's name", name)
+        with store.reading(self._place) as connection, _readable(self.place):
+            rows = connection.execute(store.datasets.select().order_by("opened", "name")).mappings()
+            found = [_account(connection, _dataset(row)) for row in rows.all() if name in (None, row["name"])]
+        if name is not None and not found:
+            raise LedgerError(self._unknown(name))
+        return found
+
+    def give_back(self, entry: str) -> None:
+        """Return an entry whose process ended before it drew any noise. If it is still at work, it will refuse."""
+        from sfumato.ledger import store
+
+        wanted = entry if _ID.fullmatch(entry) else ""  # no other text goes to the database
+        if self._moved(wanted, State.RESERVED, State.RETURNED):
+            return
+        with store.reading(self._place) as connection:
+            found = connection.execute(store.entries.select().where(store.entries.c.id == wanted)).mappings().first()
+        if found is None:
+            raise LedgerError(f"{self.place} has no entry {entry!r}")
+        if found["state"] == State.RETURNED:
+            raise LedgerError(f"entry {entry} was returned before")
+        raise LedgerError(f"entry {entry} is {found['state']}: noise may have been drawn, so it stays counted")
+
+    def reserve(self, dataset: str, asked: Ask) -> Reservation:
+        """Set the cost of a release aside while the block runs."""
+        return Reservation(self, _checked("the data set's name", dataset), asked)
+
+    def keeps(self, path: str | Path) -> bool:
+        """Whether a path, by any name, is the ledger's own file or one that SQLite keeps beside it."""
+        return self._place.keeps(Path(path))
+
+    def _reserve(self, entry: str, name: str, asked: Ask) -> None:
+        from sfumato.ledger import store
+
+        with store.writing(self._place) as connection:
+            dataset = self._find(connection, name)
+            if dataset is None:
+                raise LedgerError(self._unknown(name, asked))
+            with _readable(self.place):
+                account = _account(connection, dataset)
+            made = account.price(entry, _now(), asked)
+            connection.execute(store.entries.insert().values(asdict(made)))
+
+    def _moved(self, entry: str, old: State, new: State, seconds: float | None = None) -> bool:
+        """Whether the entry was in the old state, and is now in the new one."""
+        from sfumato.ledger import store
+
+        with store.writing(self._place, seconds) as connection:
+            mine = (store.entries.c.id == entry) & (store.entries.c.state == str(old))
+            return connection.execute(store.entries.update().where(mine).values(state=str(new))).rowcount == 1
+
+    def _find(self, connection: sa.Connection, name: str) -> Dataset | None:
+        """A data set, locked until the transaction ends where the database does not lock all."""
+        from sfumato.ledger.store import datasets
+
+        wanted = datasets.select().where(datasets.c.name == name).with_for_update()
+        row = connection.execute(wanted).mappings().first()
+        with _readable(self.place):
+            return None if row is None else _dataset(row)
+
+    def _unknown(self, name: str, asked: Ask | None = None) -> str:
+        command = ["sfumato", "ledger", self.place, "--open", name, "--epsilon", "E", "--delta", "D"]
+        if asked is not None and asked.adjacency is not Adjacency.ADD_REMOVE:
+            command += ["--adjacency", asked.adjacency]
+        if asked is not None and asked.unit != ROW:
+            command += ["--unit", asked.unit]
+        return f"{self.place} has no data set {name!r}; to open it: {shlex.join(command)}"
+
+
+class Reservation(AbstractContextManager["Reservation"]):
+    """The cost of one release, set aside. Left by an exception before `draw`, it is returned; else it stays counted."""
+
+    def __init__(self, ledger: Ledger, dataset: str, asked: Ask) -> None:
+        self.id = uuid.uuid4().hex
+        self._ledger, self._dataset, self._asked = ledger, dataset, asked
+        self._entered = self._drawn = self._ended = False
+
+    def __enter__(self) -> Reservation:
+        if self._entered:
+            raise LedgerError(f"entry {self.id} was reserved before: one reservation is for one release")
+        self._entered = True
+        try:
+            self._ledger._reserve(self.id, self._dataset, self._asked)
+        except BaseException:
+            self._ended = True
+            self._return()  # an interrupt may come when it is written already
+            raise
+        return self
+
+    def draw(self) -> None:
+        """Call it before any noise is drawn: from here on the cost can never be returned."""
+        if self._ended or not self._entered:
+            raise LedgerError(f"entry {self.id} is reserved inside its `with` block only, so nothing was drawn")
+        if self._drawn:
+            return
+        if not self._ledger._moved(self.id, State.RESERVED, State.DRAWING):
+            raise LedgerError(f"entry {self.id} was given back while its fit ran, so nothing was drawn; fit again")
+        self._drawn = True
+
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
+        self._ended = True
+        if kind is not None:
+            self._return()
+        elif not self._ledger._moved(self.id, State.DRAWING, State.RELEASED):
+            raise LedgerError(f"entry {self.id} of {self._ledger.place} is not drawing, so it cannot be released")
+
+    def _return(self) -> None:
+        with suppress(LedgerError):  # what went wrong first is what has to be told; and it stays counted
+            self._ledger._moved(self.id, State.RESERVED, State.RETURNED, RETURN_SECONDS)
+
+
+class Uncounted(AbstractContextManager["Uncounted"]):
+    """The reservation of a release that no ledger counts."""
+
+    id = None
+
+    def draw(self) -> None:
+        """Nothing has to be written down."""
+
+    def __exit__(self, *details: object) -> None:
+        """Nor here."""
+
+
+Reserve: TypeAlias = Callable[[Ask], Reservation | Uncounted]
+
+
+def reservations(ledger: Ledger | str | Path | None, dataset: str | None, secure: bool) -> Reserve:
+    """How a release is to be counted; refuses what cannot be, before any table is opened."""
+    if (ledger is None) != (dataset is None):
+        raise ArgumentError("ledger and dataset belong together: give both or neither")
+    if ledger is None or dataset is None:
+        return lambda asked: Uncounted()
+    if not secure:
+        raise ArgumentError("a release with insecure_seed has no epsilon that a ledger could count; leave one out")
+    name = _checked("the data set's name", dataset)
+    opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    return lambda asked: opened.reserve(name, asked)
+
+
+def _account(connection: sa.Connection, dataset: Dataset) -> Account:
+    from sfumato.ledger.store import entries
+
+    mine = entries.select().where(entries.c.dataset == dataset.name).order_by(entries.c.number)
+    return Account(dataset, tuple(_entry(dict(row), dataset) for row in connection.execute(mine).mappings()))
+
+
+def _entry(row: dict[str, Any], dataset: Dataset) -> Entry:
+    del row["number"]
+    entry = Entry(**row | {"state": State(row["state"]), "adjacency": Adjacency(row["adjacency"])})
+    entry.check(dataset)
+    return entry
+
+
+def _dataset(row: Any) -> Dataset:
+    dataset = Dataset(**dict(row) | {"adjacency": Adjacency(row["adjacency"])})
+    if not dataset.mu > 0.0:
+        raise ValueError("cap")
+    return dataset
+
+
+@contextmanager
+def _readable(place: str) -> Iterator[None]:
+    """Numbers and words that the library would not have written are damage."""
+    try:
+        yield
+    except ArgumentError as error:  # of a cap that is none
+        raise LedgerError(f"{place} is damaged: {error}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise LedgerError(f"{place} is damaged: an entry or a cap is not one that sfumato writes") from error
+
+
+def _checked(what: str, name: str) -> str:
+    """The name in composed form (NFC): an accented letter has two spellings, and only the bytes tell them apart."""
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= MOST_NAME or name != name.strip():
+        raise ArgumentError(f"{what} must be one line of 1 to {MOST_NAME} characters, not {name!r}")
+    return unicodedata.normalize("NFC", name)
+
+
+def _as_read(name: str) -> str:
+    """What a name looks like to someone in a hurry: without case, width and double blanks."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return " ".join(folded.split())
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,311 @@
+"""Public bins: how a column's domain is cut, from the schema alone.
+
+A cell becomes the number of its bin, and everything the private side does afterwards sees bin numbers
+only. Finding a bin takes comparisons and nothing else (no logarithm is taken of a private value), so the
+result is a function of that cell, bit for bit, on any machine and in any batch.
+
+>>> from sfumato.schema.schema import Number
+>>> age = bins_of(Number(min=0, max=3, step=1))
+>>> age.size, age.code(np.array([0.4, 2.0, 9.0, np.nan])).tolist()
+(4, [0, 2, 3, -1])
+>>> gain = bins_of(Number(min=0, max=100, bins=4, atoms=(0.0,), missing=True))
+>>> gain.size, gain.code(np.array([0.0, 1.0, 30.0, np.nan])).tolist()
+(6, [0, 1, 2, 5])
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from sfumato.schema.schema import DEFAULT_BINS, Category, Column, Date, Group, Number, Schema
+
+NOWHERE = -1  # the code of a cell that has no bin
+LOG_STEPS = 10_000  # a log scale without a step is linear below this fraction of the range
+SLIVER = 1e-9  # of the range: an edge this close to an atom is the atom
+EDGE = 1e-3  # a value on the rim of a bin is placed this far inside, where its density is finite
+EPOCH = datetime.date(1970, 1, 1)
+
+IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class OrderedBins:
+    """Bins of a number or a date, in the order of their values.
+
+    Bin i holds the values from `low[i]` to `high[i]`: half-open, except the last; a point bin (an atom of
+    a column without a step) holds one value, and `low[i] == high[i]`. With a step, `low` and `high` are the
+    first and last value on the grid that the bin holds.
+    """
+
+    column: Number | Date
+    low: FloatArray
+    high: FloatArray
+    step: float | None
+    breaks: FloatArray
+    lookup: IntArray  # from the place among the breaks to the bin
+
+    @property
+    def size(self) -> int:
+        return len(self.low) + self.column.missing
+
+    @property
+    def ordered(self) -> bool:
+        return True
+
+    @property
+    def missing(self) -> int:
+        """The bin of a missing cell, or NOWHERE."""
+        return len(self.low) if self.column.missing else NOWHERE
+
+    @cached_property
+    def continuous(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which bins spread their mass over an interval, so that a value in them has a density."""
+        wide = (self.low < self.high) if self.step is None else np.zeros(len(self.low), dtype=bool)
+        return np.append(wide, False) if self.column.missing else wide
+
+    @cached_property
+    def _rims(self) -> tuple[FloatArray, FloatArray]:
+        """The smallest and largest value that belongs to each bin of a column without a step."""
+        wide = self.low < self.high
+        follows_atom = np.append(False, ~wide[:-1])
+        last = np.arange(len(self.low)) == len(self.low) - 1
+        low = np.where(wide & follows_atom, np.nextafter(self.low, np.inf), self.low)
+        high = np.where(wide & ~last, np.nextafter(self.high, -np.inf), self.high)
+        return low, high
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """How many grid values each bin holds (1 for a bin without a grid)."""
+        grid = np.ones(len(self.low)) if self.step is None else np.rint((self.high - self.low) / self.step) + 1
+        return np.append(grid, 1.0) if self.column.missing else grid
+
+    def code(self, values: FloatArray) -> IntArray:
+        """The bin of each value; outside values clamp, NaN goes to the missing bin or nowhere."""
+        absent = np.isnan(values)
+        clamped = np.clip(np.where(absent, self.breaks[0], values), self.breaks[0], self.breaks[-1])
+        # 2 j for a value strictly below break j and above break j - 1, 2 j + 1 for break j itself.
+        left = np.searchsorted(self.breaks, clamped, "left")
+        place = 2 * left + (self.breaks[left] == clamped)
+        return np.where(absent, self.missing, self.lookup[place])
+
+    def position(self, values: FloatArray, codes: IntArray) -> FloatArray:
+        """How far into its bin a value lies, from 0 to 1 (a half where the bin is no interval)."""
+        inside = codes.clip(0, len(self.low) - 1)
+        low, high = self.low[inside], self.high[inside]
+        width = np.where(high > low, high - low, 1.0)
+        placed = self.continuous[codes] & (codes >= 0)
+        return np.where(placed, np.clip((np.nan_to_num(values) - low) / width, EDGE, 1.0 - EDGE), 0.5)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and largest value."""
+        return float(self.breaks[0]), float(self.breaks[-1])
+
+    def fixed(self, values: FloatArray | None, bits: int) -> IntArray:
+        """The place of each value between the bounds, as a whole number from 0 to 2^bits; -1 for NaN.
+
+        Differences, a quotient, a product and a rounding, each elementwise and correctly rounded.
+        """
+        assert values is not None  # ordered cells have values
+        low, high = self.bounds
+        absent = np.isnan(values)
+        inside = np.clip(np.where(absent, low, values), low, high)
+        return np.where(absent, NOWHERE, np.rint((inside - low) / (high - low) * 2.0**bits)).astype(np.int64)
+
+    def of_values(self, values: FloatArray) -> pd.Series[Any]:
+        """Values clamped to the bounds and put on the grid, in the column's type."""
+        low, high = self.bounds
+        clamped = np.clip(values, low, high)
+        if self.step is not None:
+            last = np.floor((high - low) / self.step + 1e-9)
+            clamped = low + np.rint((clamped - low) / self.step).clip(max=last) * self.step
+        return _typed(self.column, clamped, None)
+
+    def log_width(self, codes: IntArray) -> FloatArray:
+        """Log of what divides a bin's mass: its width, or the number of values on its grid."""
+        widths = np.where(self.continuous, np.append(self.high - self.low, [1.0] * self.column.missing), self.counts)
+        return np.where(codes >= 0, np.log(widths)[codes], 0.0)
+
+    def decode(self, codes: IntArray, position: FloatArray) -> pd.Series[Any]:
+        """A value of each bin, `position` (from 0 to 1) of the way through it, in the column's type."""
+        absent = codes == self.missing
+        inside = codes.clip(0, len(self.low) - 1)
+        if self.step is None:
+            values = self.low[inside] + position * (self.high - self.low)[inside]
+            values = np.clip(values, *(edge[inside] for edge in self._rims))
+        else:
+            within = np.minimum(np.floor(position * self.counts[inside]), self.counts[inside] - 1)
+            values = self.low[inside] + within * self.step
+        return _typed(self.column, values, absent if self.column.missing else None)
+
+
+@dataclass(frozen=True)
+class CategoryBins:
+    """One bin for each category, in the schema's order."""
+
+    column: Category
+
+    @property
+    def size(self) -> int:
+        return len(self.column.values) + self.column.missing
+
+    @property
+    def ordered(self) -> bool:
+        return False
+
+    @property
+    def missing(self) -> int:
+        """The bin of a missing or unknown category, or NOWHERE."""
+        return len(self.column.values) if self.column.missing else NOWHERE
+
+    @property
+    def continuous(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        return np.zeros(self.size, dtype=bool)
+
+    def decode(self, codes: IntArray, position: FloatArray) -> pd.Series[Any]:
+        """The categories, with the type they have in the schema."""
+        values: list[Any] = list(self.column.values)
+        if all(isinstance(value, int) and abs(value) < 2**63 for value in values) and not self.column.missing:
+            return pd.Series(np.array(values, dtype=np.int64)[codes])
+        names = np.array([*values, None] if self.column.missing else values, dtype=object)
+        alike = len({type(value) for value in values}) == 1
+        return pd.Series(
+            names[codes], dtype=pd.Series(values).dtype if alike and isinstance(values[0], str) else object
+        )
+
+
+Bins: TypeAlias = OrderedBins | CategoryBins
+
+
+def bins_of(column: Column) -> Bins:
+    """The bins of one column of a schema."""
+    if isinstance(column, Category):
+        return CategoryBins(column)
+    if isinstance(column, Date):
+        return _stepped(column, days(column.min), days(column.max), 1.0, "linear", ())
+    if column.step is None:
+        return _plain(column)
+    return _stepped(column, column.min, column.max, column.step, column.scale, column.atoms)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The bins of a whole schema: its features in order, and its label."""
+
+    names: tuple[str, ...]
+    bins: tuple[Bins, ...]
+    label: str | None
+    label_bins: Bins | None
+    unit: str | None = None
+    groups: tuple[Group, ...] = ()
+
+    @classmethod
+    def of(cls, schema: Schema) -> Layout:
+        label = schema.label
+        return cls(
+            schema.features,
+            _all_bins(schema),
+            label,
+            None if label is None else bins_of(schema.columns[label]),
+            None if schema.unit is None else schema.unit.column,
+            tuple(schema.groups.values()),
+        )
+
+    @property
+    def classes(self) -> int:
+        """How many classes the label has; one where there is no label."""
+        return 1 if self.label_bins is None else self.label_bins.size
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many bins each feature has."""
+        return tuple(bins.size for bins in self.bins)
+
+    def class_names(self) -> list[Any]:
+        """What to call each class: its category, or the interval of its bin."""
+        if isinstance(self.label_bins, CategoryBins):
+            return list(self.label_bins.column.values)
+        if self.label_bins is None:
+            return []
+        return [f"{low:g}..{high:g}" for low, high in zip(self.label_bins.low, self.label_bins.high, strict=True)]
+
+
+def _all_bins(schema: Schema) -> tuple[Bins, ...]:
+    """The bins of every feature; those of a group's columns are the same object."""
+    grouped = {name: bins for g in schema.groups.values() for bins in [bins_of(g.column())] for name in g.names}
+    return tuple(grouped.get(name) or bins_of(schema.columns[name]) for name in schema.features)
+
+
+def days(date: datetime.date) -> float:
+    """A date as days since 1970-01-01."""
+    return float((date - EPOCH).days)
+
+
+def _edges(low: float, high: float, unit: float, count: int, scale: str) -> FloatArray:
+    """Edges of `count` bins, equal in value or in log1p((x - low) / unit)."""
+    if scale == "linear":
+        return np.linspace(low, high, count + 1)
+    edges = low + unit * np.expm1(np.linspace(0.0, np.log1p((high - low) / unit), count + 1))
+    edges[0], edges[-1] = low, high
+    return edges
+
+
+def _plain(column: Number) -> OrderedBins:
+    """Bins of a column without a step: intervals, cut at the atoms, which get point bins of their own."""
+    span = column.max - column.min
+    edges = _edges(column.min, column.max, span / LOG_STEPS, column.bins or DEFAULT_BINS, column.scale)
+    atoms = np.array([-math.inf, *sorted(column.atoms), math.inf])
+    above = np.searchsorted(atoms, edges)
+    near = np.minimum(edges - atoms[above - 1], atoms[above] - edges) < SLIVER * span
+    breaks = np.unique(np.concatenate([edges[~near], column.atoms, edges[[0, -1]]]))
+    points = np.isin(breaks, column.atoms)
+    low, high, lookup = [], [], [0]
+    for j, value in enumerate(breaks):
+        if points[j]:
+            low.append(value)
+            high.append(value)
+        lookup.append(len(low) - 1 if points[j] else len(low))
+        if j + 1 < len(breaks):
+            lookup.append(len(low))
+            low.append(value)
+            high.append(breaks[j + 1])
+    # The top edge belongs to the last interval, unless it is an atom.
+    last = np.minimum(np.array([*lookup, 0]), len(low) - 1)
+    return OrderedBins(column, np.array(low), np.array(high), None, breaks, last)
+
+
+def _stepped(
+    column: Number | Date, low: float, high: float, step: float, scale: str, atoms: tuple[float, ...]
+) -> OrderedBins:
+    """Bins of a column on a grid: runs of neighbouring grid values; an atom is a run of its own."""
+    steps = int(np.floor((high - low) / step + 1e-9)) + 1
+    count = min(steps, column.bins or DEFAULT_BINS)
+    cuts = np.ceil(_edges(0.0, float(steps), 1.0, count, scale) - 1e-9)
+    alone = np.rint((np.array(atoms) - low) / step)
+    starts = np.unique(np.clip(np.concatenate([cuts, alone, alone + 1]), 0, steps))
+    first, end = starts[:-1], starts[1:]
+    breaks = np.concatenate([[low], low + (starts[1:-1] - 0.5) * step, [high]])
+    # A value on a break belongs to the bin above it, and the top edge to the last bin.
+    lookup = np.minimum((np.arange(2 * len(breaks) + 1) - 1) // 2, len(first) - 1).clip(0)
+    return OrderedBins(column, low + first * step, low + (end - 1) * step, step, breaks, lookup)
+
+
+def _typed(
+    column: Number | Date, values: FloatArray, absent: np.ndarray[Any, np.dtype[np.bool_]] | None
+) -> pd.Series[Any]:
+    if isinstance(column, Date):
+        stamps = np.rint(values).astype("datetime64[D]").astype("datetime64[s]")
+        return pd.Series(stamps if absent is None else np.where(absent, np.datetime64("NaT"), stamps))
+    if column.integral:
+        whole = pd.Series(np.rint(values).astype(np.int64))
+        return whole if absent is None else whole.astype("Int64").mask(pd.Series(absent))
+    rounded = values if column.decimals is None else np.round(values, column.decimals)
+    return pd.Series(rounded if absent is None else np.where(absent, np.nan, rounded))

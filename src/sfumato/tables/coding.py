@@ -1,0 +1,53 @@
+"""From the cells of an Arrow batch to bin numbers: where `tables` meets `bins`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray, Layout, OrderedBins
+from sfumato.schema.schema import Date
+from sfumato.tables import Table, by_distinct, days, lookup, numbers
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column's cells as bin numbers, and as numbers where the column is ordered."""
+
+    codes: IntArray
+    values: FloatArray | None
+
+
+def code_cells(cells: pa.Array, bins: Bins) -> Cells:
+    """The bin of every cell, each found from that cell alone, and its value."""
+    if isinstance(bins, CategoryBins):
+        return Cells(find_codes(cells, bins), None)
+    values = _values(cells, bins)
+    return Cells(bins.code(values), values)
+
+
+def find_codes(cells: pa.Array, bins: Bins) -> IntArray:
+    """The bin of every cell; where cells repeat, each distinct one is looked at once."""
+    if isinstance(bins, CategoryBins):
+        return lookup(cells, pa.array(bins.column.texts, type=pa.large_string()), bins.missing)
+    return by_distinct(cells, lambda distinct: bins.code(_values(distinct, bins)))
+
+
+def _values(cells: pa.Array, bins: OrderedBins) -> FloatArray:
+    # The time of day is not kept.
+    return np.floor(days(cells)) if isinstance(bins.column, Date) else numbers(cells)
+
+
+def code_label(batch: pa.RecordBatch, layout: Layout) -> IntArray:
+    """The class of every row, -1 for a bad label; all 0 where the schema has no label."""
+    if layout.label is None or layout.label_bins is None:
+        return np.zeros(batch.num_rows, dtype=np.int64)
+    return find_codes(batch.column(layout.label), layout.label_bins)
+
+
+def read_batches(table: Table, layout: Layout, *extra: str | None) -> Iterator[pa.RecordBatch]:
+    """The batches of a table with the features that a layout names, and whatever else is asked for."""
+    return table.batches([*layout.names, *(name for name in extra if name is not None)])

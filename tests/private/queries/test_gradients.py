@@ -1,0 +1,357 @@
+"""The gradient of a label model: how far one row can move it, and that what a row adds is that row's affair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tests.private.hunting import look_for
+
+from sfumato.private.accounting import Adjacency
+from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, Batch, ScoreImage
+from sfumato.private.queries.gradients import (
+    EXP_BITS,
+    EXP_STEP,
+    EXP_STEP_BITS,
+    EXP_STEPS,
+    PROBABILITY_BITS,
+    Gradient,
+    LabelModel,
+    exponentials,
+)
+
+ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
+ONE = 1 << LATENT_BITS
+SURE = 1 << PROBABILITY_BITS
+NOWHERE = -1
+BAD_LABEL = -1
+
+Row = tuple[tuple[int, ...], int]  # codes and label; a bad label counts nowhere
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query and two neighbouring tables."""
+
+    query: Gradient
+    before: list[Row]
+    after: list[Row]
+
+
+def batch(rows: list[Row], columns: int) -> Batch:
+    counted = [row for row in rows if row[1] != BAD_LABEL]
+    codes = np.array([codes for codes, _ in counted], dtype=np.int16).reshape(-1, columns).T
+    return Batch(codes, np.array([label for _, label in counted], dtype=np.int64))
+
+
+def change(case: Case) -> float:
+    width = case.query.features.dim
+    moved = case.query.total(batch(case.after, width)) - case.query.total(batch(case.before, width))
+    return float(np.linalg.norm(case.query.weights * moved))
+
+
+def hunt(cases: st.SearchStrategy[Case], adjacency: Adjacency, examples: int = 200) -> None:
+    """Let Hypothesis look for neighbours that break the bound."""
+
+    def holds(case: Case) -> None:
+        assert change(case) <= case.query.sensitivity(adjacency)
+
+    look_for(cases, holds, examples)
+
+
+def wild_tables(rng: np.random.Generator, margins: int, dim: int, bins: int) -> ScoreImage:
+    """Coordinates at the limit, at zero, small and anything between; opposite in the first two bins."""
+    scale = rng.choice([1, 30, ONE, LATENT_LIMIT], (margins, dim, 1))
+    drawn = np.rint(rng.uniform(-1, 1, (margins, dim, bins)) * scale).astype(np.int64)
+    extreme = rng.choice([-1, 0, 1], (margins, dim, bins)) * LATENT_LIMIT
+    whole = np.where(rng.random((margins, dim, bins)) < 0.4, extreme, drawn)
+    whole[:, :, 1] = -whole[:, :, 0]
+    return ScoreImage(tuple(tuple(np.append(t, 0) for t in m) for m in whole))
+
+
+@st.composite
+def cases(draw: st.DrawFn, adjacency: Adjacency, kind: type[Gradient] = Gradient) -> Case:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    classes, dim, bins = draw(st.sampled_from([2, 2, 3, 5])), draw(st.integers(1, 20)), 4
+    margins = 1 if classes == 2 else classes
+    intercepts = tuple(int(b) for b in rng.choice([0, 5, -LATENT_LIMIT, LATENT_LIMIT], margins))
+    model = LabelModel(intercepts, wild_tables(rng, margins, dim, bins))
+    radius = draw(st.sampled_from([1, 2, ONE**2 - 1, ONE**2, ONE**2 + 1, 5 * ONE**2, 2**40, 2**90]))
+    query = kind(model, wild_tables(rng, margins, dim, bins), radius)
+    whole = st.integers(NOWHERE, bins - 1).map(lambda code: (code,) * dim)
+    mixed = st.integers(0, 2**32 - 1).map(
+        lambda seed: tuple(np.random.default_rng(seed).integers(NOWHERE, bins, dim).tolist())
+    )
+    rows = st.tuples(st.one_of(whole, mixed), st.integers(BAD_LABEL, classes - 1))
+    base, row = draw(st.lists(rows, max_size=10)), draw(rows)
+    if adjacency is ADD_REMOVE:
+        other = []
+    elif adjacency is LABEL:
+        other = [(row[0], draw(st.integers(BAD_LABEL, classes - 1)))]
+    else:
+        other = [draw(rows)]
+    pair = [*base, row], [*base, *other]
+    return Case(query, *(pair if draw(st.booleans()) else pair[::-1]))
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_it_keeps_its_bound(adjacency: Adjacency) -> None:
+    hunt(cases(adjacency), adjacency, examples=400)
+
+
+# Planted faults: the same hunt must find them
+
+
+class Unclipped(Gradient):
+    def _features(self, batch: Batch, m: int) -> NDArray[np.float64]:
+        return Gradient(self.model, self.features, 2**90)._features(batch, m)
+
+
+class InterceptOutside(Gradient):
+    """The intercept is added after clipping."""
+
+    def _features(self, batch: Batch, m: int) -> NDArray[np.float64]:
+        inside = super()._features(batch, m)
+        inside[0] = ONE
+        return inside
+
+
+class OneBlock(Gradient):
+    """As if only one class's residual were large."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        return Gradient.weights.func(self) * math.sqrt(2.0)
+
+
+class BlanketBound(Gradient):
+    """The blanket rule: a replacement moves sqrt(2) times as far as an addition."""
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        return super().sensitivity(ADD_REMOVE) * (math.sqrt(2.0) if adjacency is REPLACE_ONE else 1.0)
+
+
+class SignedLabels(Gradient):
+    """Labels of -1 and 1: a flip then moves twice as far."""
+
+    def total(self, batch: Batch) -> NDArray[np.int64]:
+        residuals = self.model.residuals(batch)
+        own = batch.labels == np.arange(self.model.margins)[:, None] + (self.model.margins == 1)
+        signed = residuals + np.where(own, 0.0, -float(SURE))
+        blocks = [self._features(batch, m) @ e for m, e in enumerate(signed)]
+        return np.concatenate(blocks).astype(np.int64)
+
+
+@pytest.mark.parametrize(
+    ("kind", "adjacency"),
+    [
+        (Unclipped, ADD_REMOVE),
+        (InterceptOutside, ADD_REMOVE),
+        (OneBlock, LABEL),
+        (BlanketBound, REPLACE_ONE),
+        (SignedLabels, LABEL),
+    ],
+)
+def test_the_hunt_finds_planted_faults(kind: type[Gradient], adjacency: Adjacency) -> None:
+    with pytest.raises(AssertionError):
+        hunt(cases(adjacency, kind), adjacency, examples=2000)
+
+
+# Tightness: the bounds cannot be loosened unseen
+
+
+def two_sided(classes: int, favoured: float) -> Gradient:
+    """Features far beyond the radius, opposite in bins 0 and 1, and a model that is sure of one class."""
+    margins = 1 if classes == 2 else classes
+    side = np.array([15.0, -15.0])
+    logits = np.zeros(margins)
+    logits[0] = favoured
+    sure = LabelModel.of(logits, [[np.zeros(2)] * 3] * margins)
+    return Gradient.of(sure, [[side] * 3] * margins, 4.0)
+
+
+def row(code: int, label: int) -> Row:
+    return (code,) * 3, label
+
+
+TIGHT: dict[str, tuple[Adjacency, Callable[[], Case]]] = {
+    "two classes, a row added": (ADD_REMOVE, lambda: Case(two_sided(2, 15.0), [row(1, 1)], [row(1, 1), row(0, 0)])),
+    "two classes, a label changed": (LABEL, lambda: Case(two_sided(2, 0.3), [row(0, 0)], [row(0, 1)])),
+    "two classes, a row replaced": (REPLACE_ONE, lambda: Case(two_sided(2, 15.0), [row(0, 0)], [row(1, 0)])),
+    "three classes, a row added": (ADD_REMOVE, lambda: Case(two_sided(3, 15.0), [], [row(0, 1)])),
+    "three classes, a label changed": (LABEL, lambda: Case(two_sided(3, 0.3), [row(0, 0)], [row(0, 2)])),
+    "three classes, a row replaced": (REPLACE_ONE, lambda: Case(two_sided(3, 15.0), [row(0, 1)], [row(1, 1)])),
+}
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_a_pair_reaches_the_bound(name: str) -> None:
+    adjacency, build = TIGHT[name]
+    case = build()
+    assert 0.99 * case.query.sensitivity(adjacency) <= change(case) <= case.query.sensitivity(adjacency)
+
+
+# A row's contribution is a function of that row alone
+
+
+def many(classes: int, dim: int, count: int, seed: int = 0) -> tuple[Gradient, Batch]:
+    rng = np.random.default_rng(seed)
+    margins, bins = (1 if classes == 2 else classes), 32
+    evidence = [[rng.normal(scale=1.5, size=bins) for _ in range(dim)] for _ in range(margins)]
+    features = [[rng.normal(size=bins) for _ in range(dim)] for _ in range(margins)]
+    query = Gradient.of(LabelModel.of(rng.normal(size=margins), evidence), features, math.sqrt(dim))
+    codes = rng.integers(NOWHERE, bins, (dim, count)).astype(np.int16)
+    return query, Batch(codes, rng.integers(0, classes, count))
+
+
+def part(whole: Batch, keep: Any) -> Batch:
+    return Batch(whole.codes[:, keep], whole.labels[keep])
+
+
+def contributions(query: Gradient, rows: Batch) -> list[list[int]]:
+    return [query.total(part(rows, [i])).tolist() for i in range(len(rows))]
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7])
+@pytest.mark.parametrize("dim", [1, 14, 40])
+def test_a_total_is_the_sum_of_what_rows_add_alone(classes: int, dim: int) -> None:
+    query, rows = many(classes, dim, 300)
+    alone = np.array(contributions(query, rows), dtype=object)
+    rng = np.random.default_rng(1)
+    for keep in (np.arange(300), rng.permutation(300), np.flatnonzero(rng.random(300) < 0.5), np.arange(300)[::3]):
+        assert query.total(part(rows, keep)).tolist() == alone[keep].sum(axis=0).tolist()
+    fortran = Batch(np.asfortranarray(rows.codes), rows.labels)
+    assert query.total(fortran).tolist() == alone.sum(axis=0).tolist()
+
+
+class FloatModel(LabelModel):
+    """The same softmax in floating point, by a product of the batch's one-hot cells."""
+
+    def residuals(self, batch: Batch) -> NDArray[np.float64]:
+        tables = np.concatenate([t / ONE * 1.000001 for t in self.evidence.tables[0]])
+        width = len(self.evidence.tables[0][0])
+        cells = np.zeros((len(batch), len(tables)))
+        for c, codes in enumerate(batch.codes):
+            cells[np.arange(len(batch)), c * width + codes % width] = 1.0
+        logits = cells @ np.stack([tables, tables], axis=1)
+        return (batch.labels - 1.0 / (1.0 + np.exp(-logits[:, :1].T))) * SURE
+
+
+def test_in_floating_point_the_sum_is_not_that_of_its_rows() -> None:
+    query, rows = many(2, 40, 300)
+    fault = Gradient(FloatModel(query.model.intercepts, query.model.evidence), query.features, query.radius)
+    alone = np.array(contributions(fault, rows), dtype=object)
+    assert fault.total(rows).tolist() != alone.sum(axis=0).tolist()
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_totals_are_what_python_integers_say(classes: int) -> None:
+    query, rows = many(classes, 5, 60)
+    table = exponentials()
+    for i in range(len(rows)):
+        codes, label = rows.codes[:, i].tolist(), int(rows.labels[i])
+        sums = [
+            b + sum(int(t[c]) for t, c in zip(m, codes, strict=True))
+            for b, m in zip(query.model.intercepts, query.model.evidence.tables, strict=True)
+        ]
+        logits = [0, *sums] if classes == 2 else sums
+        risen = [int(table[min(max(logits) - logit, EXP_STEPS)]) for logit in logits]
+        probabilities = [(e << PROBABILITY_BITS) // sum(risen) for e in risen]
+        residuals = [(SURE if k == label else 0) - p for k, p in enumerate(probabilities)]
+        expected: list[int] = []
+        for m, e in enumerate(residuals[1:] if classes == 2 else residuals):
+            expected += [int(x) * e for x in query._features(part(rows, [i]), m)[:, 0]]
+        assert query.total(part(rows, [i])).tolist() == expected
+
+
+def test_probabilities_are_those_of_a_softmax() -> None:
+    for classes in (2, 3, 7):
+        query, rows = many(classes, 14, 500)
+        evidence = query.model.evidence
+        everyone = np.ones(500, dtype=bool)
+        sums = np.stack([evidence.rows(rows, everyone, m).sum(axis=0) for m in range(query.model.margins)]) / ONE
+        logits = sums + np.array(query.model.intercepts)[:, None] / ONE
+        logits = np.concatenate([np.zeros((1, 500)), logits]) if classes == 2 else logits
+        right = np.exp(logits - logits.max(axis=0))
+        right /= right.sum(axis=0)
+        found = query.model.probabilities(rows) / SURE
+        assert (found.sum(axis=0) <= 1.0).all()
+        assert np.abs(found - right).max() < 2.0**-15
+
+
+def test_the_table_of_exponentials() -> None:
+    with mpmath.workprec(200):
+        assert int(mpmath.floor(mpmath.exp(-(mpmath.mpf(2) ** -LATENT_BITS)) * 2**EXP_STEP_BITS)) == EXP_STEP
+        table = exponentials()
+        assert len(table) == EXP_STEPS + 1
+        assert table[-1] == 0
+        for d in [0, 1, 2, 1000, ONE, 5 * ONE + 3, 20 * ONE, EXP_STEPS - 1]:
+            right = mpmath.exp(-mpmath.mpf(d) / ONE) * 2**EXP_BITS
+            assert abs(int(table[d]) - right) <= 1
+    assert (np.diff(table) <= 0).all()
+
+
+def test_the_gradient_is_that_of_the_likelihood() -> None:
+    """Against differences of the log-likelihood, where nothing is clipped."""
+    rng = np.random.default_rng(3)
+    dim, classes, bins = 3, 3, 8
+    features = [[rng.normal(size=bins) for _ in range(dim)] for _ in range(classes)]
+    weights = rng.normal(size=(classes, 1 + dim))
+    codes = rng.integers(0, bins, (dim, 50)).astype(np.int16)
+    rows = Batch(codes, rng.integers(0, classes, 50))
+    phi = np.stack([np.stack([np.ones(50), *(f[c] for f, c in zip(m, codes, strict=True))]) for m in features])
+
+    def likelihood(w: NDArray[np.float64]) -> float:
+        logits = np.einsum("kp,kpn->kn", w, phi)
+        return float((logits[rows.labels, np.arange(50)] - np.log(np.exp(logits).sum(axis=0))).sum())
+
+    evidence = [[w * f for w, f in zip(row[1:], m, strict=True)] for row, m in zip(weights, features, strict=True)]
+    query = Gradient.of(LabelModel.of(weights[:, 0], evidence), features, 100.0)
+    found = query.unpack(query.total(rows).astype(np.float64))
+    small = 1e-5
+    for at in np.ndindex(weights.shape):
+        change_at = np.zeros_like(weights)
+        change_at[at] = small
+        slope = (likelihood(weights + change_at) - likelihood(weights - change_at)) / (2 * small)
+        assert found[at] == pytest.approx(slope, abs=0.05)
+
+
+# What is refused
+
+
+def test_a_batch_above_the_cap_is_refused() -> None:
+    query = two_sided(2, 0.0)
+    rows = Batch(np.zeros((3, BATCH_CAP + 1), dtype=np.int16), np.zeros(BATCH_CAP + 1, dtype=np.int64))
+    with pytest.raises(ValueError, match="at most"):
+        query.total(rows)
+
+
+def test_models_and_queries_off_their_grids_are_refused() -> None:
+    one = ScoreImage.of([[np.ones(2)]])
+    with pytest.raises(ValueError, match="margin"):
+        LabelModel((0, 0), ScoreImage.of([[np.ones(2)]] * 2))
+    with pytest.raises(ValueError, match="margin"):
+        LabelModel((0, 0, 0), one)
+    with pytest.raises(ValueError, match="below 16"):
+        LabelModel((LATENT_LIMIT + 1,), one)
+    with pytest.raises(ValueError, match="same margins"):
+        Gradient(LabelModel((0,), one), ScoreImage.of([[np.ones(2)] * 2]), 4)
+    with pytest.raises(ValueError, match="radius"):
+        Gradient(LabelModel((0,), one), one, 0)
+    with pytest.raises(ValueError, match="numbers"), np.errstate(invalid="ignore"):
+        LabelModel.of(np.array([np.nan]), [[np.ones(2)]])
+
+
+def test_weights_are_positive_and_one_for_each_coordinate() -> None:
+    for classes in (2, 5):
+        query = two_sided(classes, 1.0)
+        assert query.weights.shape == (query.size,) == query.total(batch([], 3)).shape
+        assert (query.weights > 0).all()
+        assert query.unpack(query.weights).shape == (query.model.margins, 4)

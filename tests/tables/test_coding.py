@@ -1,0 +1,148 @@
+"""From cells of any stored type to bin numbers."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.schema.layout import Layout, bins_of
+from sfumato.schema.schema import Category, Date, Number, Schema
+from sfumato.tables import open_table
+from sfumato.tables.coding import code_cells, code_label, read_batches
+
+GRADES = Category(values=(1, "2", 2.5, "A", "true"))
+GRADES_OR_MISSING = Category(values=(1, "2", 2.5, "A", "true"), missing=True)
+MISSING = len(GRADES.values)
+
+
+@pytest.mark.parametrize(
+    ("cells", "codes"),
+    [
+        (pa.array(["1", "1.0", " 1 ", "01", "+1", "1.00"]), [0, 0, 0, -1, -1, 0]),
+        (pa.array([1, 2, 3, None]), [0, 1, -1, -1]),
+        (pa.array([1.0, 2.0, 2.5, float("nan")]), [0, 1, 2, -1]),
+        (pa.array([Decimal("1.00"), Decimal("2.50"), None]), [0, -1, -1]),  # as the text 2.50 would
+        (pa.array([True, False, None]), [4, -1, -1]),
+        (pa.array(["TRUE", "True", "true", "tRUE"]), [4, 4, 4, -1]),
+        (pa.array(["A", "a", "", "A\t", None]), [3, -1, -1, 3, -1]),
+        (pa.array([b"A", b"\xff", None]), [3, -1, -1]),
+        (pa.array(["A", "1.0", "A", None]).dictionary_encode(), [3, 0, 3, -1]),
+        (pa.array([1, 2], pa.int8()), [0, 1]),
+        (pa.nulls(2), [-1, -1]),
+        (pa.array([], pa.string()), []),
+    ],
+    ids=str,
+)
+def test_categories_compare_as_text(cells: pa.Array, codes: list[int]) -> None:
+    found = code_cells(cells, bins_of(GRADES))
+    assert found.codes.tolist() == codes
+    assert found.values is None
+    with_bucket = code_cells(cells, bins_of(GRADES_OR_MISSING)).codes.tolist()
+    assert with_bucket == [MISSING if code < 0 else code for code in codes]
+
+
+@pytest.mark.parametrize(
+    ("cells", "codes"),
+    [
+        (pa.array(["0", "4.4", "4.6", " 9 ", "1e1", "-3", "999"]), [0, 4, 5, 9, 10, 0, 10]),
+        (pa.array(["", "x", "1,5", "1 5", "nan", None]), [-1] * 6),
+        (pa.array(["inf", "-inf", "Infinity"]), [10, 0, 10]),
+        (pa.array([3, -7, 2**62, None]), [3, 0, 10, -1]),
+        (pa.array([2**64 - 1], pa.uint64()), [10]),
+        (pa.array([-0.0, float("nan"), float("inf"), 5e-324]), [0, -1, 10, 0]),
+        (pa.array([True, False]), [1, 0]),
+        (pa.array([Decimal("7.00")]), [7]),
+        (pa.array([datetime.date(2020, 1, 1)]), [-1]),
+        (pa.array(["7", "x", "7"]).dictionary_encode(), [7, -1, 7]),
+    ],
+    ids=str,
+)
+def test_numbers_are_placed_clamped_or_left_out(cells: pa.Array, codes: list[int]) -> None:
+    column = Number(min=0, max=10, step=1)
+    assert code_cells(cells, bins_of(column)).codes.tolist() == codes
+    bucket = code_cells(cells, bins_of(column.model_copy(update={"missing": True}))).codes.tolist()
+    assert bucket == [11 if code < 0 else code for code in codes]
+
+
+def test_values_of_ordered_columns_come_along() -> None:
+    found = code_cells(pa.array(["1.25", "x", "99"]), bins_of(Number(min=0, max=10)))
+    assert found.values is not None
+    np.testing.assert_array_equal(found.values, [1.25, np.nan, 99.0])
+
+
+@pytest.mark.parametrize(
+    ("cells", "codes"),
+    [
+        (pa.array(["2020-01-01", "2020-01-03", "2020-01-10"]), [0, 2, 9]),
+        (pa.array(["2020-01-02T23:59:59.999999", "2020-01-02 00:00"]), [1, 1]),
+        (pa.array(["2020-01-02T01:00+02:00"]), [0]),  # in UTC it is the day before
+        (pa.array(["2020-01-02T01:00Z"]), [1]),
+        (pa.array(["1999-01-01", "2099-01-01"]), [0, 9]),
+        (pa.array(["2020-02-30", "1.1.2020", "20200101", "", None, "18262"]), [-1] * 6),
+        (pa.array([datetime.date(2020, 1, 4), None]), [3, -1]),
+        (pa.array([datetime.datetime(2020, 1, 4, 23, 59), None]), [3, -1]),
+        (pa.array([datetime.datetime(2020, 1, 4, 23, 59)], pa.timestamp("ns")), [3]),
+        (pa.array([18262, 18263]), [-1, -1]),  # a number is no date
+    ],
+    ids=str,
+)
+def test_dates_lose_their_time_of_day(cells: pa.Array, codes: list[int]) -> None:
+    column = Date(min=datetime.date(2020, 1, 1), max=datetime.date(2020, 1, 10))
+    assert code_cells(cells, bins_of(column)).codes.tolist() == codes
+
+
+def test_times_before_1970_fall_on_their_own_day() -> None:
+    column = Date(min=datetime.date(1969, 12, 30), max=datetime.date(1970, 1, 2))
+    cells = pa.array(["1969-12-31T12:00", "1969-12-31T00:00", "1970-01-01T00:00"])
+    found = code_cells(cells, bins_of(column))
+    assert found.codes.tolist() == [1, 1, 2]
+    assert found.values is not None
+    assert found.values.tolist() == [-1.0, -1.0, 0.0]
+
+
+def test_the_last_nanosecond_of_a_day_belongs_to_it() -> None:
+    column = Date(min=datetime.date(2020, 1, 1), max=datetime.date(2020, 1, 10))
+    assert code_cells(pa.array(["2020-01-02T23:59:59.999999999"]), bins_of(column)).codes.tolist() == [1]
+
+
+def layout(label: dict[str, Any] | None) -> Layout:
+    columns: dict[str, Any] = {"x": {"type": "number", "min": 0, "max": 1}}
+    return Layout.of(
+        Schema.of({"columns": columns} if label is None else {"columns": columns | {"y": label}, "label": "y"})
+    )
+
+
+def test_a_label_is_its_class_or_nowhere() -> None:
+    batch = pa.RecordBatch.from_pydict({"y": ["b", "a", "c", None, " a "]})
+    found = code_label(batch, layout({"type": "category", "values": ["a", "b"]}))
+    assert found.tolist() == [1, 0, -1, -1, 0]
+    assert found.dtype == np.int64
+
+
+def test_a_number_may_be_the_label() -> None:
+    batch = pa.RecordBatch.from_pydict({"y": ["0", "4.9", "5", "10", "77", "x"]})
+    found = code_label(batch, layout({"type": "number", "min": 0, "max": 10, "bins": 2}))
+    assert found.tolist() == [0, 0, 1, 1, 1, -1]
+
+
+def test_without_a_label_all_rows_are_of_one_class() -> None:
+    batch = pa.RecordBatch.from_pydict({"x": ["0", "bad", None]})
+    assert code_label(batch, layout(None)).tolist() == [0, 0, 0]
+
+
+def test_columns_are_read_in_the_order_of_the_schema_and_others_ignored() -> None:
+    table = open_table(pa.table({"other": ["q"], "y": ["a"], "x": ["1"]}))
+    made = layout({"type": "category", "values": ["a"]})
+    (batch,) = read_batches(table, made, made.label)
+    assert batch.schema.names == ["x", "y"]
+    (features,) = read_batches(table, made)
+    assert features.schema.names == ["x"]
+
+
+def test_a_large_float_category_matches_the_stored_float() -> None:
+    assert code_cells(pa.array([1e20]), bins_of(Category(values=(1e20,)))).codes.tolist() == [0]

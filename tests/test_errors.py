@@ -482,14 +482,10 @@ ARGUMENTS = [
         lambda: fit(mechanism="slicing", slices=3),
     ),
     Case(
-        "a theorem that is of other frames",
-        fit_line(
-            more="--mechanism slicing --form rows --adjacency replace-one --frames orthonormal --calibration theorem1"
-        ),
+        "noise by no theorem",
+        fit_line(more="--mechanism slicing --form rows --adjacency replace-one --calibration theorem2"),
         ArgumentError,
-        lambda: fit(
-            mechanism="slicing", form="rows", adjacency="replace-one", frames="orthonormal", calibration="theorem1"
-        ),
+        lambda: fit(mechanism="slicing", form="rows", adjacency="replace-one", calibration="theorem2"),
     ),
     Case(
         "components of a generator",

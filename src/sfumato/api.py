@@ -60,7 +60,6 @@ def plan(
     form: str | None = None,
     slices: int | None = None,
     slice_dim: int | None = None,
-    frames: str | None = None,
     calibration: str | None = None,
 ) -> Plan:
     """What a fit would ask and how much it would lose, without touching any data.
@@ -95,7 +94,7 @@ def plan(
         mechanism=mechanism,
         sigma_max=sigma_max,
         alpha=alpha,
-        slices=SliceOptions(form, slices, slice_dim, frames, calibration),
+        slices=SliceOptions(form, slices, slice_dim, calibration),
         delta_left=left,
     )
 
@@ -117,7 +116,6 @@ def fit(
     form: str | None = None,
     slices: int | None = None,
     slice_dim: int | None = None,
-    frames: str | None = None,
     calibration: str | None = None,
     training: Training | bool = True,
     module: Any = None,
@@ -154,9 +152,9 @@ def fit(
 
     Mechanism "slicing" buys noisy slices of the table once and trains a generator on them, which is free, and so is
     every further `release.train(...)`. `form` "central" (the default) asks for class sums along random slices of
-    `slice_dim` dimensions; "rows" for `slices` noisy projections of every row, by Gaussian or orthonormal `frames`, its
-    noise `calibration` "exact" or by "theorem1" of the paper: the number of rows is then public, so that adjacency must
-    be "replace-one". From as many projections as coordinates on, rows themselves get the noise, which tells more.
+    `slice_dim` dimensions; "rows" for `slices` noisy projections of every row, its noise `calibration` "exact" or
+    by "theorem1" of the paper: the number of rows is then public, so that adjacency must be "replace-one". From as
+    many projections as coordinates on, rows themselves get the noise, which tells more.
     `training` are the settings; False leaves the training for later. `module` is an equinox module of your own,
     called as module(noise, one_hot_class). `checkpoint` is a file that holds what was bought from the moment that it
     is, and then how far the training is.
@@ -184,7 +182,6 @@ def fit(
         form=form,
         slices=slices,
         slice_dim=slice_dim,
-        frames=frames,
         calibration=calibration,
         insecure_seed=insecure_seed,
         workers=workers,
@@ -220,7 +217,6 @@ def prepare(
     form: str | None = None,
     slices: int | None = None,
     slice_dim: int | None = None,
-    frames: str | None = None,
     calibration: str | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
@@ -243,7 +239,6 @@ def prepare(
         form=form,
         slices=slices,
         slice_dim=slice_dim,
-        frames=frames,
         calibration=calibration,
     )
     layout = Layout.of(checked)

@@ -91,9 +91,6 @@ SliceCount = Annotated[
     int | None, typer.Option("--slices", help="Slices of every row (form rows); without a word, noisy rows.")
 ]
 SliceDim = Annotated[int | None, typer.Option(help="Dimensions of a slice: 1, 2, 3; 2 without a word.")]
-SliceFrames = Annotated[
-    str | None, typer.Option("--frames", help="How rows are projected: gaussian (the default) or orthonormal.")
-]
 Calibration = Annotated[
     str | None,
     typer.Option(help="How much noise rows get: exact (the default), or theorem1, as the paper has it."),
@@ -159,7 +156,6 @@ def plan(
     form: Form = None,
     slices: SliceCount = None,
     slice_dim: SliceDim = None,
-    frames: SliceFrames = None,
     calibration: Calibration = None,
     encoding: Encode = "scores",
     plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
@@ -168,7 +164,7 @@ def plan(
     """Show what a fit would ask and how much it would lose. Touches no data."""
     from sfumato.api import plan as make
 
-    sliced = form, slices, slice_dim, frames, calibration
+    sliced = form, slices, slice_dim, calibration
     asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha, *sliced)
     plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
     if plot is not None:
@@ -201,7 +197,6 @@ def fit(
     form: Form = None,
     slices: SliceCount = None,
     slice_dim: SliceDim = None,
-    frames: SliceFrames = None,
     calibration: Calibration = None,
     steps: Steps = None,
     rate: Rate = None,
@@ -236,7 +231,7 @@ def fit(
     from sfumato.tables import open_table
 
     known = Schema.load(schema)
-    sliced = form, slices, slice_dim, frames, calibration
+    sliced = form, slices, slice_dim, calibration
     asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha, *sliced)
     settings = _settings(steps, rate, architecture, width, depth, divergence, train_seed)
     trained: dict[str, Any] = {}
@@ -631,7 +626,6 @@ def _asked(
     form: str | None,
     slices: int | None,
     slice_dim: int | None,
-    frames: str | None,
     calibration: str | None,
 ) -> dict[str, Any]:
     """What `plan` and `fit` are asked alike."""
@@ -647,7 +641,6 @@ def _asked(
         "form": form,
         "slices": slices,
         "slice_dim": slice_dim,
-        "frames": frames,
         "calibration": calibration,
     }
 

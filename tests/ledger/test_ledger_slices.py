@@ -84,24 +84,10 @@ def test_the_entry_keeps_the_law_not_one_mu(ledger: Ledger) -> None:
         "projections": 8,
         "distance": 2.0,
         "sigma": ask.slices[0].sigma,
-        "law": "gaussian",
-        "slice_dim": 1,
         "rounding": 0.0,
         "rows": 1,
     }
     assert account(ledger).epsilon == pytest.approx(0.5, rel=1e-6)
-
-
-def test_orthonormal_slices_are_kept_with_their_frames(ledger: Ledger, tmp_path: Path) -> None:
-    known = {"dim": 20, "projections": 8, "distance": 2.0, "law": "orthonormal", "slice_dim": 4, "rounding": 1e-4}
-    mu = 0.3 * calibrate(0.5, DELTA)
-    slices = Slices(sigma=slicing_sigma(0.5, DELTA, mu=mu, **known), **known)
-    release(ledger, Ask("slicing", REPLACE, ROW, 0.5, DELTA, mu, (slices,)))
-    (entry,) = Ledger(tmp_path / "ledger.db").accounts("pupils")[0].entries
-    assert entry.slices == (slices,)
-    assert account(ledger).epsilon == pytest.approx(0.5, rel=1e-6)
-    release(ledger, asked(0.3))  # beside others
-    assert 0.5 < account(ledger).epsilon < 0.8
 
 
 def test_a_release_of_the_whole_cap_fits_once(ledger: Ledger) -> None:

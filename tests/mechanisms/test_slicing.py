@@ -204,14 +204,14 @@ def test_rows_themselves_are_asked_for_where_nothing_is_said() -> None:
     assert spend.sensitivity >= 2 * made.bought.radius
 
 
-@pytest.mark.parametrize(("frames_of", "slice_dim"), [("gaussian", 2), ("orthonormal", 1)])
-def test_slices_of_rows_are_taken_from_the_budget(frames_of: str, slice_dim: int) -> None:
-    made = buy(slices=2, slice_dim=slice_dim, frames=frames_of, **ROWS)
+@pytest.mark.parametrize("slice_dim", [2, 1])
+def test_slices_of_rows_are_taken_from_the_budget(slice_dim: int) -> None:
+    made = buy(slices=2, slice_dim=slice_dim, **ROWS)
     assert made.names == ["histograms", "rows"]
     asked = made.asked[1][2]
     assert isinstance(asked, Slices)
     assert made.job.budget.slices == (asked,)
-    assert (asked.law, asked.projections, asked.slice_dim) == (frames_of, 2 * slice_dim, slice_dim)
+    assert asked.projections == 2 * slice_dim
     check_all_is_spent(made)
     assert isinstance(made.bought, BoughtRows)
     assert made.bought.values.shape == (1000, 2 * slice_dim)

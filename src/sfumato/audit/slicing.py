@@ -24,7 +24,6 @@ from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.queries.base import SLACK, Histograms, ScoreImage
-from sfumato.private.slicing.law import Frames
 from sfumato.private.slicing.rows import RowPlan, RowVectors, plan_rows
 from sfumato.private.source import Source
 from sfumato.published.slicing import release_slices, theorem_sigma
@@ -57,8 +56,6 @@ class RowsGame:
     projections: int
     crowd: int
     rows: tuple[tuple[float, str], tuple[float, str]]  # the value in every column, and the label, in either table
-    law: str = Frames.GAUSSIAN
-    slice_dim: int = 1
     curator: Callable[..., Curator] = Curator
     engine: Callable[..., LocalEngine] = LocalEngine
 
@@ -79,8 +76,6 @@ class RowsGame:
             VECTORS,
             mu=self._mu,
             projections=self.projections,
-            law=self.law,
-            slice_dim=self.slice_dim,
         )
 
     @cached_property
@@ -105,15 +100,13 @@ class RowsGame:
 
 
 def slicing_rows(claim: Claim, adjacency: Adjacency) -> list[RowsGame]:
-    """Slices of either law, and rows that are not sliced because there are as many projections as columns."""
+    """Slices, and rows that are not sliced because there are as many projections as columns."""
     opposite = (LOW, "a"), (HIGH, "a")
     nowhere = (HIGH, "a"), (HIGH, "unheard of")
-    frame = Frames.ORTHONORMAL, 3
     return [
         RowsGame("the only row replaced by its opposite, slices", claim, 3, 0, opposite),
         RowsGame("a row in a crowd replaced by its opposite, slices", claim, 3, 3, opposite),
         RowsGame("a row replaced by one that counts nowhere, slices", claim, 3, 1, nowhere),
-        RowsGame("the only row replaced by its opposite, an orthonormal slice", claim, 3, 0, opposite, *frame),
         RowsGame("the only row replaced by its opposite, whole rows", claim, len(COLUMNS), 0, opposite),
     ]
 

@@ -26,7 +26,7 @@ from scipy.special import erfc, erfcx, ndtri
 
 from sfumato.errors import ArgumentError, BudgetError
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
-from sfumato.private.slicing.law import Frames, Slices, sliced_delta, theorem_epsilon
+from sfumato.private.slicing.law import Slices, sliced_delta, theorem_epsilon
 
 MOST_COORDINATES = 2**40
 """A public cap on the noisy numbers in one release, far above any that fits into memory."""
@@ -122,8 +122,6 @@ def slicing_sigma(
     projections: int,
     distance: float = 1.0,
     method: str = "exact",
-    slice_dim: int = 1,
-    law: str = Frames.GAUSSIAN,
     mu: float = 0.0,
     rounding: float = 0.0,
     rows: int = 1,
@@ -131,12 +129,12 @@ def slicing_sigma(
     """The smallest noise with which projections of every row are (epsilon, delta)-DP, rounded up.
 
     Rows of `dim` numbers, one of them replaced by another at most `distance` away, are projected by a fresh matrix U of
-    `projections` columns, which may be published: entries N(0, 1/dim), or orthonormal frames of `slice_dim` columns
-    (`law`). `mu` is that of Gaussian queries asked beside it; `rounding` and `rows` are as in `Slices`. A U that is not
-    drawn afresh, after the rows are fixed, needs distance * sqrt(largest eigenvalue of U U^T) / mu_of(epsilon, delta).
+    `projections` columns with entries N(0, 1/dim), which may be published. `mu` is that of Gaussian queries asked
+    beside it; `rounding` and `rows` are as in `Slices`. A U that is not drawn afresh, after the rows are fixed, needs
+    distance * sqrt(largest eigenvalue of U U^T) / mu_of(epsilon, delta).
 
-    `method` is "exact", or "theorem1" for the bound of Greenewald et al. (2024), which asks for more: for a Gaussian U
-    and one row a unit, composed with `mu` in Renyi DP.
+    `method` is "exact", or "theorem1" for the bound of Greenewald et al. (2024), which asks for more: for one row a
+    unit, composed with `mu` in Renyi DP.
 
     >>> [round(slicing_sigma(1.0, 1e-5, dim=100, projections=100, method=m), 2) for m in ("exact", "theorem1")]
     [3.84, 5.38]
@@ -144,8 +142,8 @@ def slicing_sigma(
     _check_epsilon(epsilon)
     _check_delta(delta)
     _check_mu(mu)
-    known = Slices(dim, projections, distance, 1.0, law, slice_dim, rounding, rows)  # refuses what is none
-    check_method(method, law, rows)
+    known = Slices(dim, projections, distance, 1.0, rounding, rows)  # refuses what is none
+    check_method(method, rows)
     left = _delta_left(epsilon, delta, MOST_COORDINATES * DISTANCE_PER_COORDINATE)
     if left <= 0.0 or not _leaves_room(method, epsilon, left, mu):
         by = "" if method == "exact" else f" by {method}"
@@ -162,12 +160,12 @@ def slicing_sigma(
     return _turning_point(exceeds)[1]
 
 
-def check_method(method: str, law: str, rows: int) -> None:
+def check_method(method: str, rows: int) -> None:
     """Refuse a calibration of slices that is none, or not proved for these."""
     if method not in ("exact", "theorem1"):
         raise ArgumentError(f"slices are calibrated by 'exact' or 'theorem1', not {method!r}")
-    if method == "theorem1" and (law != Frames.GAUSSIAN or rows != 1):
-        raise ArgumentError("theorem1 is proved for a Gaussian U and one row a unit; take 'exact'")
+    if method == "theorem1" and rows != 1:
+        raise ArgumentError("theorem1 is proved for one row a unit; take 'exact'")
 
 
 def _leaves_room(method: str, epsilon: float, delta: float, mu: float) -> bool:

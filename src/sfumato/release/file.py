@@ -84,8 +84,6 @@ class _Slices(BaseModel):
     projections: Annotated[int, Field(strict=True)]
     distance: float
     sigma: float
-    law: str
-    slice_dim: Annotated[int, Field(strict=True)]
     rounding: float
     rows: Annotated[int, Field(strict=True)]
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
-from scipy.special import betaincc, gammainc, gammaincc
+from scipy.special import gammainc, gammaincc
 
 import sfumato as sf
 from sfumato.errors import ArgumentError
@@ -88,42 +88,16 @@ def test_the_special_functions_are_as_good_as_is_relied_on(half: float) -> None:
         assert abs(gammaincc(half, high) / exact[1] - 1) < 2e-12
 
 
-@pytest.mark.parametrize(("a", "b"), [(0.5, 391.5), (1.5, 391.5), (5.0, 5.0), (25.0, 25.0)])
-def test_the_beta_function_is_too(a: float, b: float) -> None:
-    for p in (1e-12, 1e-4, 0.3):
-        x = float(stats.beta(a, b).isf(p))
-        with mpmath.workdps(60):
-            exact = mpmath.betainc(a, b, x, 1, regularized=True)
-        assert abs(float(betaincc(a, b, x)) / exact - 1) < 2e-12
-
-
 # Against matrices that are really drawn
 
 
-def squares(law: str, dim: int, projections: int, slice_dim: int, draws: int, seed: int) -> Any:
-    """S = |u^T U|^2 of matrices drawn as the law says, for a unit vector u that was there before."""
-    rng = np.random.default_rng(seed)
-    u = np.ones(dim) / math.sqrt(dim)
-    found = []
-    for _ in range(draws):
-        if law == "gaussian":
-            frames = rng.normal(size=(dim, projections)) / math.sqrt(dim)
-        else:
-            each = (rng.normal(size=(dim, slice_dim)) for _ in range(projections // slice_dim))
-            frames = np.hstack([np.linalg.qr(one)[0] for one in each])
-        found.append(((u @ frames) ** 2).sum())
-    return np.array(found)
-
-
-@pytest.mark.parametrize(
-    ("law", "dim", "projections", "slice_dim"), [("gaussian", 8, 12, 1), ("orthonormal", 8, 12, 4)]
-)
 @pytest.mark.parametrize("mu", [0.0, 0.5])
-def test_simulated_matrices_have_the_delta_that_is_computed(
-    law: str, dim: int, projections: int, slice_dim: int, mu: float
-) -> None:
-    slices = Slices(dim, projections, 1.0, 1.5, law, slice_dim)
-    drawn = squares(law, dim, projections, slice_dim, draws=4000, seed=3)
+def test_simulated_matrices_have_the_delta_that_is_computed(mu: float) -> None:
+    """S = |u^T U|^2 of matrices that are drawn, for a unit vector u that was there before."""
+    dim, projections, rng = 8, 12, np.random.default_rng(3)
+    slices = Slices(dim, projections, 1.0, 1.5)
+    matrices = rng.normal(size=(4000, dim, projections)) / math.sqrt(dim)
+    drawn = ((np.ones(dim) / math.sqrt(dim) @ matrices) ** 2).sum(axis=1)
     seen = np.array([delta_of(EPSILON, math.sqrt(mu**2 + s / slices.sigma**2)) for s in drawn])
     error = seen.std() / math.sqrt(len(seen))
     assert abs(seen.mean() - sliced_delta(EPSILON, mu, [slices])) < 5.5 * error
@@ -241,7 +215,8 @@ def test_an_attack_shows_what_a_fixed_matrix_costs() -> None:
 
 def test_slices_of_one_law_add_up_in_their_degrees_of_freedom() -> None:
     one, both = Slices(40, 10, 1.0, 4.0), Slices(40, 20, 1.0, 4.0)
-    assert sliced_delta(EPSILON, 0.1, [one, one]) == sliced_delta(EPSILON, 0.1, [both])
+    whole = sliced_delta(EPSILON, 0.1, [both])
+    assert sliced_delta(EPSILON, 0.1, [one, one]) == pytest.approx(whole, rel=1e-3)
 
 
 def test_slices_of_two_laws_are_convolved() -> None:
@@ -264,17 +239,7 @@ def test_many_releases_together_cost_less_than_their_worst_case() -> None:
     each = Slices(50, 25, 1.0, slicing_sigma(0.3, 1e-6, dim=50, projections=25))
     together = epsilon_of(0.1, DELTA, slices=[each] * 10)
     assert 0.3 < together < 3.0
-    assert together == pytest.approx(epsilon_of(0.1, DELTA, slices=[replace(each, projections=250)]), rel=1e-9)
-
-
-def test_orthonormal_frames_cost_no_more_than_gaussian_ones() -> None:
-    """E[chi-square / d | Beta] = Beta: the Gaussian law is the same with noise added to it."""
-    gaussian = slicing_sigma(EPSILON, DELTA, dim=20, projections=40)
-    sigmas = [slicing_sigma(EPSILON, DELTA, dim=20, projections=40, law="orthonormal", slice_dim=k) for k in (1, 4, 10)]
-    assert gaussian * 1.0001 > sigmas[0] > sigmas[1] > sigmas[2]
-    # Nearly whole frames: S is nearly 2.
-    nearly = slicing_sigma(EPSILON, DELTA, dim=20, projections=38, law="orthonormal", slice_dim=19)
-    assert math.sqrt(1.9) < nearly * mu_of(EPSILON, DELTA) < math.sqrt(2.0)
+    assert together == pytest.approx(epsilon_of(0.1, DELTA, slices=[replace(each, projections=250)]), rel=1e-3)
 
 
 def test_a_unit_of_several_rows_costs_at_most_the_largest_of_as_many_laws() -> None:
@@ -354,15 +319,10 @@ def test_a_grid_that_rounds_down_would_be_seen(monkeypatch: pytest.MonkeyPatch) 
     [
         ({"dim": 0}, "dim must be a whole number from 1"),
         ({"projections": 2.0}, "projections must be a whole number"),
-        ({"slice_dim": 3}, "projections must be a multiple of slice_dim, 3"),
-        ({"law": "sparse"}, "law must be 'gaussian' or 'orthonormal', not 'sparse'"),
-        ({"law": "orthonormal", "slice_dim": 10}, "must have fewer columns than the rows"),
-        ({"law": "orthonormal", "projections": 5000}, "at most 4096"),
         ({"distance": math.nan}, "distance must be a number between"),
         ({"rounding": -1.0}, "rounding must lie between 0 and 1"),
         ({"method": "rdp"}, "slices are calibrated by 'exact' or 'theorem1', not 'rdp'"),
-        ({"method": "theorem1", "law": "orthonormal"}, "theorem1 is proved for a Gaussian U and one row a unit"),
-        ({"method": "theorem1", "rows": 2}, "theorem1 is proved for a Gaussian U and one row a unit"),
+        ({"method": "theorem1", "rows": 2}, "theorem1 is proved for one row a unit"),
         ({"epsilon": 0.0}, "epsilon must be"),
         ({"delta": 1.0}, "delta must lie inside"),
     ],

@@ -296,7 +296,6 @@ def test_rows_are_replace_one_only(adjacency: Adjacency) -> None:
         ({"dim": 7}, "set aside for 7 coordinates"),
         ({"distance": 1.0}, "that move by 1 in 1 rows, not for 5 that move by 3 in 1"),
         ({"rounding": 0.0}, "whose rounding has to be paid for"),
-        ({"law": "orthonormal"}, "whose rounding has to be paid for"),
     ],
 )
 def test_slices_that_do_not_pay_for_the_vectors_are_refused(change: dict[str, Any], message: str) -> None:

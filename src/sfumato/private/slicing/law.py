@@ -7,9 +7,8 @@ queries of mu_0 together (Greenewald et al. 2024, arXiv 2410.19941, give a bound
 
     delta(epsilon) = E_S[ delta_GDP(epsilon; sqrt(mu_0^2 + D^2 S / sigma^2)) ].
 
-S does not depend on u: chi-square with m' degrees of freedom over d for entries N(0, 1/d), and a sum of m independent
-Beta(k/2, (d-k)/2) for m orthonormal frames of k columns, m' = m k. Slices of several releases are independent, and
-their T_i = D_i^2 S_i / sigma_i^2 add up.
+The law of S does not depend on u: U has entries N(0, 1/d), so it is chi-square with m' degrees of freedom, over d.
+Several slices of one release are independent, and their T_i = D_i^2 S_i / sigma_i^2 add up.
 
 A unit of m rows, each of which moves by at most D, has T at most (m D^2 / sigma^2) times the largest of m such S,
 whatever the directions: P(S > s) is then at most m times that of one.
@@ -25,31 +24,24 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import betainc, betaincc, erfcx, gammainc, gammaincc, gammainccinv, gammaincinv
+from scipy.special import erfcx, gammainc, gammaincc, gammainccinv, gammaincinv
 
 from sfumato.errors import ArgumentError
 
 MOST_DIM = 1 << 20
 MOST_PROJECTIONS = 1 << 20
 MOST_ROWS = 1 << 20
-MOST_FRAMES = 1 << 12
-"""Orthonormal frames are summed one by one, up to so many."""
 
 _POINTS = 1 << 12  # of the grid
 _BELOW = 1e-15  # mass below the grid, which moves up to its first point
 _BEYOND = 1e-30  # mass beyond it, for which the worst is assumed
 
-REDRAWN = 2.0**-30
-"""The share of orthonormal frames that may be drawn again: delta grows by 1 / (1 - REDRAWN) for each frame."""
-
-# scipy's incomplete gamma and beta functions were seen to be right to 1e-13; a cell holds about 1/_POINTS of a tail.
-# Every frame's mass is taken so much larger, which pays for REDRAWN too.
+# scipy's incomplete gamma functions were seen to be right to 1e-13; a cell holds about 1/_POINTS of a tail.
 _MASS_ERROR = 1e-8
 # The share of a cell's mass at its upper end is off by less; at worst it is a step too far up, which is safe.
 _SHARE_ERROR = 1e-4
@@ -61,15 +53,6 @@ _SMALLEST_EPSILON = 1e-9  # below it the tangent is too steep to be of use
 FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
-class Frames(StrEnum):
-    """How the matrix of projections is drawn."""
-
-    GAUSSIAN = "gaussian"
-    """Independent entries N(0, 1/d)."""
-    ORTHONORMAL = "orthonormal"
-    """Independent frames of `slice_dim` orthonormal columns, each uniform."""
-
-
 @dataclass(frozen=True)
 class Slices:
     """Noisy projections of every row: all that has to be known to say what they cost.
@@ -79,20 +62,17 @@ class Slices:
     |u^T published U| is at most |u^T U| + `rounding` for a unit vector u.
 
     >>> Slices(dim=100, projections=100, distance=1.0, sigma=3.85)
-    Slices(dim=100, projections=100, distance=1.0, sigma=3.85, law='gaussian', slice_dim=1, rounding=0.0, rows=1)
+    Slices(dim=100, projections=100, distance=1.0, sigma=3.85, rounding=0.0, rows=1)
     """
 
     dim: int
     projections: int
     distance: float
     sigma: float
-    law: str = Frames.GAUSSIAN
-    slice_dim: int = 1
     rounding: float = 0.0
     rows: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "law", str(self.law))
         _check_counts(self)
         for name, value in (("distance", self.distance), ("sigma", self.sigma)):
             if not _is_number(value) or not 1e-30 <= value <= 1e30:
@@ -122,7 +102,8 @@ def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     if epsilon < _SMALLEST_EPSILON:
         return 1.0
     unit = slices[0].weight
-    grid = _grid(_parts(slices, unit))
+    parts = (_Part(each.dim, each.projections, each.weight / unit, each.rows) for each in slices)
+    grid = _grid(tuple(sorted(parts)))
     base = mu * mu + math.fsum(each.shift for each in slices)
     squares = base + unit * (grid.first + grid.step * np.arange(len(grid.masses), dtype=np.float64))
     found = float(grid.masses @ _convex_deltas(epsilon, squares * (1.0 + _ROUNDINGS)))
@@ -180,41 +161,19 @@ class _Grid:
 
 @dataclass(frozen=True, order=True)
 class _Part:
-    """`copies` independent summands: weight times chi-square over dim, or weight times Beta; the largest of `rows`."""
+    """weight times chi-square over dim; the largest of `rows` such."""
 
-    law: str
     dim: int
     projections: int
     weight: float
     rows: int
-    copies: int = 1
-
-    def times(self, count: int) -> _Part:
-        """So many of them. Chi-squares of equal weight add up to one."""
-        if self.law == Frames.GAUSSIAN and self.rows == 1:
-            return replace(self, projections=count * self.projections)
-        return replace(self, copies=count)
 
     @property
     def range(self) -> tuple[float, float]:
-        """What the grid has to cover. A sum of Betas is less spread out than the chi-square of the same mean."""
-        scale = 2.0 * self.weight / self.dim
-        if self.rows > 1:
-            return 0.0, self.copies * scale * float(gammainccinv(self.projections / 2, _BEYOND / self.rows))
-        half = self.copies * self.projections / 2
-        low = float(gammaincinv(half, _BELOW)) if self.law == Frames.GAUSSIAN else 0.0
-        return scale * low, scale * float(gammainccinv(half, _BEYOND))
-
-
-def _parts(slices: Sequence[Slices], unit: float) -> tuple[_Part, ...]:
-    """Slices as summands, in units of one weight."""
-    found: dict[_Part, int] = {}
-    for each in slices:
-        whole = each.projections if each.rows > 1 else 1  # chi-squares may be taken apart, the largest of some may not
-        size = whole if each.law == Frames.GAUSSIAN else each.slice_dim
-        one = _Part(each.law, each.dim, size, each.weight / unit, each.rows)
-        found[one] = found.get(one, 0) + each.projections // size
-    return tuple(sorted(one.times(count) for one, count in found.items()))
+        """What the grid has to cover."""
+        scale, half = 2.0 * self.weight / self.dim, self.projections / 2
+        low = float(gammaincinv(half, _BELOW)) if self.rows == 1 else 0.0
+        return scale * low, scale * float(gammainccinv(half, _BEYOND / self.rows))
 
 
 @lru_cache(maxsize=64)
@@ -223,34 +182,19 @@ def _grid(parts: tuple[_Part, ...]) -> _Grid:
     ranges = [part.range for part in parts]
     step = sum(high - low for low, high in ranges) / _POINTS
     points = _POINTS + 2 * len(parts)  # a part has up to two more than its range over the step
-    total: _Grid | None = None
-    for part, (low, high) in zip(parts, ranges, strict=True):
-        found = _part(part, low, high, step, points)
-        total = found if total is None else total.plus(found, points)
-    if total is None:
-        raise ValueError("no slices")
-    return total
+    first, *others = (_part(part, low, high, step) for part, (low, high) in zip(parts, ranges, strict=True))
+    return reduce(lambda total, other: total.plus(other, points), others, first)
 
 
-def _part(part: _Part, low: float, high: float, step: float, points: int) -> _Grid:
+def _part(part: _Part, low: float, high: float, step: float) -> _Grid:
     edges: FloatArray = low + step * np.arange(math.ceil((high - low) / step) + 1, dtype=np.float64)
-    if part.law == Frames.GAUSSIAN:
-        scale, half = part.weight / part.dim, part.projections / 2
-        at: FloatArray = edges / (2.0 * scale)
-        own, biased = (_Tails(np.asarray(gammainc(h, at)), np.asarray(gammaincc(h, at))) for h in (half, half + 1))
-        # The mean of a chi-square beyond x is at most x + 2 x / (x - n + 2): no more than 2 x, as x > n.
-        mean, reach = part.projections * scale, 2.0 * high
-    else:
-        edges = edges[: max(2, math.ceil(part.weight / step) + 1)]  # a Beta ends at 1
-        at = np.minimum(edges / part.weight, 1.0)
-        a, b = part.projections / 2, (part.dim - part.projections) / 2
-        own, biased = (_Tails(betainc(h, b, at), betaincc(h, b, at)) for h in (a, a + 1))
-        mean, reach = part.weight * part.projections / part.dim, part.weight
-    if part.rows == 1:
-        one = _split(edges, step, own, biased, mean, reach)
-    else:
-        one = _largest(edges, step, own.above, part.rows, reach)
-    return _power(one, part.copies, points)
+    scale, half = part.weight / part.dim, part.projections / 2
+    at: FloatArray = edges / (2.0 * scale)
+    own, biased = (_Tails(np.asarray(gammainc(h, at)), np.asarray(gammaincc(h, at))) for h in (half, half + 1))
+    reach = 2.0 * high  # the mean of a chi-square beyond x is at most x + 2 x / (x - n + 2): no more than 2 x, as x > n
+    if part.rows > 1:
+        return _largest(edges, step, own.above, part.rows, reach)
+    return _split(edges, step, own, biased, part.projections * scale, reach)
 
 
 @dataclass(frozen=True)
@@ -288,15 +232,6 @@ def _largest(edges: FloatArray, step: float, above: FloatArray, rows: int, reach
     return _Grid(float(edges[0]), step, np.maximum(masses, 0.0), float(tails[-1]) * (1.0 + _MASS_ERROR), reach)
 
 
-def _power(one: _Grid, times: int, points: int) -> _Grid:
-    """The law of a sum of so many independent copies, by doubling."""
-    if times == 1:
-        return one
-    half = _power(one, times // 2, points)
-    twice = half.plus(half, points)
-    return twice.plus(one, points) if times % 2 else twice
-
-
 def _tangent(epsilon: float) -> tuple[float, float]:
     """Where delta_GDP(epsilon; sqrt t) has its inflection, as a function of t, and its slope there, rounded up.
 
@@ -326,26 +261,10 @@ def _check_counts(slices: Slices) -> None:
     for name, value, most in (
         ("dim", slices.dim, MOST_DIM),
         ("projections", slices.projections, MOST_PROJECTIONS),
-        ("slice_dim", slices.slice_dim, slices.projections),
         ("rows", slices.rows, MOST_ROWS),
     ):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
             raise ArgumentError(f"{name} must be a whole number from 1 to {most}, not {value!r}")
-    check_law(slices.law)
-    if slices.projections % slices.slice_dim:
-        raise ArgumentError(f"projections must be a multiple of slice_dim, {slices.slice_dim}")
-    if slices.law == Frames.GAUSSIAN:
-        return
-    if slices.slice_dim >= slices.dim:
-        raise ArgumentError("orthonormal slices must have fewer columns than the rows have; release the rows instead")
-    if slices.projections // slices.slice_dim > MOST_FRAMES:
-        raise ArgumentError(f"orthonormal slices are at most {MOST_FRAMES}; law='gaussian' takes more")
-
-
-def check_law(law: str) -> None:
-    """Refuse a law that matrices of projections do not have."""
-    if law not in tuple(Frames):
-        raise ArgumentError(f"law must be {' or '.join(repr(str(each)) for each in Frames)}, not {law!r}")
 
 
 def _is_number(value: object) -> bool:

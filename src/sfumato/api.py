@@ -13,6 +13,7 @@ from sfumato.files import check_writable
 from sfumato.ledger.account import Ask
 from sfumato.ledger.ledger import Ledger, reservations
 from sfumato.mechanisms.adapt import fit_adapted
+from sfumato.mechanisms.asker import Asker, Client
 from sfumato.mechanisms.clustmix import fit_clustmix
 from sfumato.mechanisms.groups import fit_groups
 from sfumato.mechanisms.mixture import fit_mixture
@@ -26,9 +27,7 @@ from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
-from sfumato.private.queries.base import Asker
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowAsker
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.release.file import read
@@ -191,7 +190,7 @@ def fit(
     if module is not None:
         check_module(module, job.layout.classes, dim_of(job.layout))
     with reserve(job.asked) as entry:
-        release = job.release(job.curator(on_spend, entry.draw), entry.id, on_step)
+        release = job.release(Client(job.curator(on_spend, entry.draw)), entry.id, on_step)
         if checkpoint is not None:
             release.save(checkpoint)  # before the training: what was bought is not lost with it
     if not isinstance(release, GeneratorRelease) or training is False:
@@ -287,7 +286,7 @@ class Job:
         return Curator(self.engine, self.budget, self.plan.adjacency, self.bits, on_spend, unit_rows, before_noise)
 
     def release(
-        self, curator: RowAsker, entry: str | None = None, on_step: OnStep = lambda step, steps, loss: None
+        self, curator: Asker, entry: str | None = None, on_step: OnStep = lambda step, steps, loss: None
     ) -> Release:
         """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
         if self.mechanism == "slicing":

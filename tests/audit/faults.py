@@ -13,12 +13,14 @@ from sfumato.audit.insider import Insider
 from sfumato.audit.membership import MembershipGame
 from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
+from sfumato.mechanisms.asker import Asker
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import Bits, insecure_bits, noisy, normals
-from sfumato.private.queries.base import Answer, Asker, Batch, FloatArray, Histograms, IntArray, Query
+from sfumato.private.queries.base import Answer, Batch, FloatArray, IntArray, Query
 from sfumato.private.queries.gradients import Gradient
+from sfumato.private.queries.histograms import Histograms
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, sliced, whole
 from sfumato.release.generator import GeneratorRelease

@@ -18,7 +18,8 @@ from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.mechanisms.cells import POINT_SHARES, calm_means, find_cells, merge, smallest_cell, starts
 from sfumato.mechanisms.plan import ADAPTS, CELL_ROUNDS, MOST_CELLS, SIGMA_MAX, radius
 from sfumato.private.accounting import Adjacency, delta_of, mu_of
-from sfumato.private.queries.base import Answer, ScoreImage
+from sfumato.private.queries.base import Answer
+from sfumato.private.queries.images import ScoreImage
 from sfumato.published.clustmix import smallest_mixture
 from sfumato.schema.layout import Layout
 

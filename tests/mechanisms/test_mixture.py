@@ -15,7 +15,9 @@ from sfumato.mechanisms.moments import Look, Space, choose_space, combine, entry
 from sfumato.mechanisms.plan import Plan, radius
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Budget
-from sfumato.private.queries.base import MAP_BITS, Answer, Batch, Moments, Query, ScoreImage
+from sfumato.private.queries.base import MAP_BITS, Answer, Batch, Query
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import ScoreImage
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.schema.schema import Schema
 
@@ -118,7 +120,7 @@ def test_it_spends_exactly_the_whole_budget() -> None:
 
 def whitened(asker: Exact) -> bool:
     query = asker.queries[-1]
-    assert isinstance(query, Moments)
+    assert isinstance(query, GroupSums)
     return query.latent.maps is not None
 
 
@@ -136,7 +138,7 @@ def test_independent_columns_are_not_mixed() -> None:
     batch = gaussian_rows([np.eye(4)], [50_000], Layout.of(described))
     _, mixture, asker, _ = run(batch, described, scale=0.1)
     query = asker.queries[-1]
-    assert isinstance(query, Moments)
+    assert isinstance(query, GroupSums)
     if query.latent.maps is not None:
         np.testing.assert_allclose(query.latent.maps[0] / 2.0**MAP_BITS, np.eye(4), atol=0.03)
     np.testing.assert_allclose(mixture.covariances[0], np.eye(4), atol=0.05)

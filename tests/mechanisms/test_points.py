@@ -16,8 +16,9 @@ from sfumato.mechanisms import points
 from sfumato.mechanisms.plan import FEATURE_SHARE, Plan
 from sfumato.mechanisms.points import FEWEST, MOST, NOISIEST, SHARES, features_that_pay, move_points
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import Answer, Batch, ScoreImage
-from sfumato.private.queries.features import FeatureMoments
+from sfumato.private.queries.base import Answer, Batch
+from sfumato.private.queries.group_sums import FeatureMoments
+from sfumato.private.queries.images import ScoreImage
 
 NUMBER: dict[str, Any] = {"type": "number", "min": 0, "max": 9, "step": 1}
 SCHEMA: dict[str, Any] = {

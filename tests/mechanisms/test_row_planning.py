@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import delta_of
-from sfumato.private.queries.base import ScoreImage
+from sfumato.private.queries.images import ScoreImage
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import RowPlan, RowVectors, Whole, plan_rows
 

@@ -21,8 +21,11 @@ from numpy.typing import NDArray
 
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import Batch, Cells, Histograms, Latent, Moments, Query, ScoreImage, Sums
+from sfumato.private.queries.base import Batch, Query
 from sfumato.private.queries.gradients import Gradient, LabelModel
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.images import Cells, ScoreImage
 from sfumato.private.queries.waves import Waves
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_sensitivity
@@ -65,9 +68,9 @@ def queries() -> list[Query]:
     parted = Latent.of(cells.around(), [3.0, 1.0, 9.0, 2.0, 5.0], cells=cells)
     return [
         Histograms(LAYOUT.sizes, 2, (1 / columns,) * columns),
-        Moments(Latent.of(ScoreImage.of(tables), [3.0, 1.0], maps), (0.1, 0.5, 0.4)),
-        Moments(parted, (0.1, 0.5, 0.4)),
-        Sums(parted, (0.3, 0.7)),
+        GroupSums(Latent.of(ScoreImage.of(tables), [3.0, 1.0], maps), (0.1, 0.5, 0.4), "outer"),
+        GroupSums(parted, (0.1, 0.5, 0.4), "outer"),
+        GroupSums(parted, (0.3, 0.7)),
         Gradient.of(LabelModel.of(np.array([-0.4]), tables[:1]), tables[1:], 5.0),
         Waves.of(ScoreImage.of(tables), 2, rng.normal(size=(6, columns)), (0.2, 0.8)),
     ]

@@ -19,17 +19,11 @@ from numpy.typing import NDArray
 from sfumato.private import source as source_module
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import FIXED_BITS, Batch, Cells, Latent, Moments, Query, Sums
-from sfumato.private.queries.features import FeatureMoments
-from sfumato.private.queries.projected import (
-    ClippedGradient,
-    ColumnImage,
-    ProjectedImage,
-    QuadraticImage,
-    Spreads,
-    Within,
-    WithOne,
-)
+from sfumato.private.queries.base import FIXED_BITS, Batch, Query
+from sfumato.private.queries.features import QuadraticImage, WithOne
+from sfumato.private.queries.gradients import ClippedGradient
+from sfumato.private.queries.group_sums import FeatureMoments, GroupSums, Latent
+from sfumato.private.queries.images import Cells, ColumnImage, ProjectedImage, Within
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_sensitivity
 from sfumato.schema.layout import Layout
@@ -149,12 +143,12 @@ def queries() -> list[Query]:
     cells = Cells.of(image, [rng.normal(size=(size, 4)) for size in (3, 2)])
     quadratic = QuadraticImage(image)
     return [
-        Spreads(Latent.of(everywhere, [PROJECTION.radius] * 2), (0.1, 0.6, 0.3)),
+        GroupSums(Latent.of(everywhere, [PROJECTION.radius] * 2), (0.1, 0.6, 0.3), "norm"),
         FeatureMoments.of(WithOne(everywhere), 1.2, 2, (0.95, 0.05)),
-        Sums(Latent.of(cells.around(), [1.0] * 5, cells=cells), (0.3, 0.7)),
-        Spreads(Latent.of(cells.around(), [1.0] * 5, cells=cells), (0.05, 0.85, 0.1)),
-        Moments(Latent.of(Within(cells), [1.0, 0.7]), (0.1, 0.5, 0.4)),
-        Sums(Latent.of(ColumnImage(rng.integers(0, TOP, (2, COLUMNS)), factor=1), [1.0, 0.5]), (0.05, 0.95)),
+        GroupSums(Latent.of(cells.around(), [1.0] * 5, cells=cells), (0.3, 0.7)),
+        GroupSums(Latent.of(cells.around(), [1.0] * 5, cells=cells), (0.05, 0.85, 0.1), "norm"),
+        GroupSums(Latent.of(Within(cells), [1.0, 0.7]), (0.1, 0.5, 0.4), "outer"),
+        GroupSums(Latent.of(ColumnImage(rng.integers(0, TOP, (2, COLUMNS)), factor=1), [1.0, 0.5]), (0.05, 0.95)),
         ClippedGradient.of(quadratic, rng.normal(size=(2, quadratic.dim)), 1.5, 0.2),
     ]
 
@@ -235,7 +229,7 @@ def test_a_row_with_a_bad_label_counts_nowhere_and_one_without_label_column_ever
     good = FRAME[FRAME["kind"].isin(["a", "b"])]
     check(totals(open_table(good)))
     plain = Layout.of(Schema.of({"groups": SCHEMA.dump()["groups"]}))
-    query = Spreads(Latent.of(ProjectedImage.of(np.zeros((1, DIM))), [2.0]), (0.1, 0.6, 0.3))
+    query = GroupSums(Latent.of(ProjectedImage.of(np.zeros((1, DIM))), [2.0]), (0.1, 0.6, 0.3), "norm")
     assert query.unpack(LocalEngine(Source(open_table(FRAME), plain)).total(query))[0].tolist() == [ROWS]
 
 

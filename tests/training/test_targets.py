@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.private.queries.base import LATENT_BITS, Batch, ScoreImage
+from sfumato.private.queries.base import LATENT_BITS, Batch
+from sfumato.private.queries.images import ScoreImage
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema

@@ -14,7 +14,7 @@ from sfumato.mechanisms.train import _view
 from sfumato.models.bought import BoughtWaves, Space, Start
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries.base import LATENT_BITS, MAP_BITS
-from sfumato.private.queries.projected import ProjectedImage
+from sfumato.private.queries.images import ProjectedImage
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source
 from sfumato.schema.layout import Layout

@@ -12,13 +12,17 @@ import pandas as pd
 
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, Insider
+from sfumato.mechanisms.asker import Client
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
-from sfumato.private.queries.base import Cells, Histograms, IntArray, Latent, Moments, Query, ScoreImage, Sums
+from sfumato.private.queries.base import IntArray, Public, Query
 from sfumato.private.queries.gradients import Gradient, LabelModel
-from sfumato.private.queries.waves import Waves
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.images import Cells, ScoreImage
+from sfumato.private.queries.waves import WaveImage
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source
 from sfumato.schema.layout import FloatArray, Layout
@@ -42,6 +46,7 @@ class Summed:
     """An engine whose only answers are known already: the noise is what a run is about."""
 
     answer: IntArray
+    public: Public
     vectors: FloatArray | None = None
 
     def total(self, query: Query) -> IntArray:
@@ -75,14 +80,15 @@ class QueryGame:
     def _engines(self) -> tuple[Summed, Summed]:
         layout = Layout.of(self.schema)
         without, with_row = (LocalEngine(Source(self.read(table), layout), workers=1) for table in self.tables)
-        return Summed(without.total(self.query)), Summed(with_row.total(self.query))
+        public = Public.of(layout)
+        return Summed(without.total(self.query), public), Summed(with_row.total(self.query), public)
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         if self.claim.mu is None:
             raise ValueError("a query is audited against a claimed mu")
         bits = secure_bits if seed is None else insecure_bits(seed)
         curator = self.curator(self._engines[with_row], Budget(self.claim.mu), self.adjacency, bits)
-        insider = Insider(curator, *self._engines)
+        insider = Insider(Client(curator), *self._engines)
         insider.total("the query", self.query, insider.remaining)
         return np.array(insider.view)
 
@@ -102,7 +108,7 @@ def moment_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     opposite moves the answer further than a row that changes its class."""
     column = np.array([-CORNER, 0.0, CORNER])
     latent = Latent.of(ScoreImage.of([[column, column]] * 2), [RADIUS] * 2)
-    return [_game(claim, adjacency, Moments(latent, (0.1, 0.7, 0.2)), PLANE)]
+    return [_game(claim, adjacency, GroupSums(latent, (0.1, 0.7, 0.2), "outer"), PLANE)]
 
 
 def cell_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
@@ -110,7 +116,7 @@ def cell_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     column = np.array([-CORNER, 0.0, CORNER])
     image = ScoreImage.of([[column, column]] * 2)
     cells = Cells.of(image, [np.zeros((1, 2)), np.array([[-CORNER, -CORNER], [CORNER, -CORNER]])])
-    return [_game(claim, adjacency, Sums(Latent.of(cells.around(), [RADIUS] * 3, cells=cells), (0.5, 0.5)), PLANE)]
+    return [_game(claim, adjacency, GroupSums(Latent.of(cells.around(), [RADIUS] * 3, cells=cells), (0.5, 0.5)), PLANE)]
 
 
 def gradient_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
@@ -125,7 +131,8 @@ def wave_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     """Sums of cosines and sines; an extreme row and its opposite are half a turn apart."""
     column = np.array([-CORNER, 0.0, CORNER])
     quarter = np.full((1, 2), np.pi / 2.0 / (2.0 * CORNER))
-    query = Waves.of(ScoreImage.of([[column, column]] * 2), 2, quarter * [[1.0], [5.0]], (0.2, 0.8))
+    waves = WaveImage.of(ScoreImage.of([[column, column]] * 2), quarter * [[1.0], [5.0]])
+    query = GroupSums(Latent(waves, (waves.longest,) * 2), (0.2, 0.8))
     return [_game(claim, adjacency, query, PLANE)]
 
 

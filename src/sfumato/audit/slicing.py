@@ -19,11 +19,14 @@ import pandas as pd
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import Insider
 from sfumato.audit.queries import CORNER, GROUP, HIGH, LOW, MIDDLE, NUMBER, RADIUS, Summed
+from sfumato.mechanisms.asker import Client
 from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
-from sfumato.private.queries.base import SLACK, Histograms, ScoreImage
+from sfumato.private.queries.base import SLACK
+from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.images import ScoreImage
 from sfumato.private.slicing.rows import RowPlan, RowVectors, plan_rows
 from sfumato.private.source import Source
 from sfumato.published.slicing import release_slices, theorem_sigma
@@ -87,13 +90,13 @@ class RowsGame:
         crowd = [(*(MIDDLE,) * len(COLUMNS), "a")] * self.crowd
         frame = pd.DataFrame([*crowd, (*(value,) * len(COLUMNS), label)], columns=[*COLUMNS, "group"])
         engine = self.engine(Source(open_table(frame), Layout.of(SPACE)), workers=1)
-        return Summed(engine.total(HISTOGRAMS), engine.rows(VECTORS))
+        return Summed(engine.total(HISTOGRAMS), engine.public, engine.rows(VECTORS))
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         bits = secure_bits if seed is None else insecure_bits(seed)
         budget = Budget(self._plan.mu, self._plan.slices)
         asked = self.curator(self._engines[with_row], budget, Adjacency.REPLACE_ONE, bits)
-        insider = Insider(asked, *self._engines)
+        insider = Insider(Client(asked), *self._engines)
         insider.total("histograms", HISTOGRAMS, self._mu**2 / SLACK)
         found = insider.rows("rows", VECTORS, self._plan.projection)
         return np.array([insider.log_ratio, np.log(found.sd), len(found.values)])

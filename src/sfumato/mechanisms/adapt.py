@@ -15,12 +15,15 @@ from scipy.special import softmax
 
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.mixture import ask_histograms, fit_joint
 from sfumato.mechanisms.plan import Plan
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import MOST_EVIDENCE, Labeller
-from sfumato.private.queries.base import Answer, Asker, Query
+from sfumato.private.queries.base import Answer, Query
 from sfumato.private.queries.gradients import Gradient, LabelModel
+from sfumato.private.slicing.law import Slices
+from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DRAWN = 20_000  # rows of the mixture that the regression is fitted to, and the Hessian taken of
@@ -44,6 +47,9 @@ class Withheld:
 
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
         return self.curator.total(name, query, mu_squared)
+
+    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        return self.curator.rows(name, vectors, projection)
 
 
 def fit_adapted(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores, GaussianMixture, Labeller]:

@@ -21,7 +21,18 @@ class Door(Protocol):
     def rows(self, name: str, request: bytes) -> NoisyRows: ...
 
 
-class Asker:
+class Asker(Protocol):
+    """What a mechanism is handed: what is left, and a way to ask."""
+
+    @property
+    def remaining(self) -> float: ...
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer: ...
+
+    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows: ...
+
+
+class Client:
     """Turns questions into bytes: no object of a mechanism reaches the curator."""
 
     def __init__(self, door: Door) -> None:

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.components import move
 from sfumato.mechanisms.moments import pull
 from sfumato.mechanisms.plan import Plan, radius
-from sfumato.private.queries.base import LATENT_BITS, Asker, Cells, Image, Latent
-from sfumato.private.queries.projected import Spreads
+from sfumato.private.queries.base import LATENT_BITS, Image
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.images import Cells
 from sfumato.schema.layout import FloatArray, IntArray
 
 POINT_SHARES = (0.05, 0.85, 0.1)  # of the last round, between counts, sums and squared norms
@@ -86,7 +88,9 @@ def _settle(
     # Noise in the centres looks like distance between cells: k cells of a normal leave k^(-2 / dim) of its spread.
     tightest = np.maximum(np.bincount(classes) ** (-2.0 / dim), TIGHTEST) * spreads
     within = np.maximum(spreads - between, tightest)
-    query = Spreads(Latent.of(cells.around(), [radius(within[k]) for k in classes], cells=cells), POINT_SHARES)
+    query = GroupSums(
+        Latent.of(cells.around(), [radius(within[k]) for k in classes], cells=cells), POINT_SHARES, "norm"
+    )
     answer = curator.total("points", query, mu_squared)
     counts, sums, norms = query.unpack(answer.values)
     _, sum_sd, norm_sd = query.unpack(answer.sd)

@@ -14,12 +14,14 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from sfumato.encoding.marginals import Marginals
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.beliefs import FEWEST, Beliefs
 from sfumato.mechanisms.components import move
 from sfumato.mechanisms.looks import affine_image, follow
 from sfumato.mechanisms.plan import MOST_COMPONENTS, SUMMARY_CELLS, Plan, radius
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import LATENT_BITS, Asker, Cells
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.images import Cells
 from sfumato.schema.layout import FloatArray, Layout, OrderedBins
 
 POINTS = 4000  # drawn from a class's noisy marginals, to lay the summary's cells where rows may be

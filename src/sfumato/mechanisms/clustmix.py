@@ -16,6 +16,7 @@ import numpy as np
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.adapt import DRAWN, Withheld, fit_labels
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.cells import Found, find_cells
 from sfumato.mechanisms.components import divide
 from sfumato.mechanisms.groups import look_within
@@ -25,7 +26,7 @@ from sfumato.mechanisms.points import OnStep, move_points
 from sfumato.mechanisms.train import check_extra
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import Labeller
-from sfumato.private.queries.base import Asker, Cells, ScoreImage
+from sfumato.private.queries.images import Cells, ScoreImage
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 

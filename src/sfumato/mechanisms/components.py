@@ -13,11 +13,14 @@ import numpy as np
 
 from sfumato.encoding.marginals import Marginals
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.moments import pull
 from sfumato.mechanisms.plan import LLOYD_ROUNDS, LLOYD_SHARE, Plan, best_number, moment_costs, radius
 from sfumato.mechanisms.shares import split
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import LATENT_BITS, Asker, Cells, Latent, Moments, ScoreImage, Sums
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.images import Cells, ScoreImage
 from sfumato.schema.layout import FloatArray, IntArray
 
 START_SCALE = 0.7  # of a column's standard deviation: where the starts lie
@@ -61,10 +64,10 @@ def move(
     dim = cells.image.dim
     costs = moment_costs(expected, dim, radius(dim))
     shares = split([costs.count, costs.mean])
-    query = Sums(Latent.of(cells.around(), radii, cells=cells), (float(shares[0]), float(shares[1])))
+    query = GroupSums(Latent.of(cells.around(), radii, cells=cells), (float(shares[0]), float(shares[1])))
     answer = curator.total(name, query, mu_squared)
-    counts, sums = query.unpack(answer.values)
-    count_sd, sum_sd = query.unpack(answer.sd)
+    counts, sums, _ = query.unpack(answer.values)
+    count_sd, sum_sd, _ = query.unpack(answer.sd)
     size = np.maximum(counts, FEWEST * count_sd)
     step = shrink(sums / size[:, None], sum_sd[:, 0] / size)
     step[counts < FEWEST * count_sd] = 0.0  # nobody there, as far as anyone can tell
@@ -89,7 +92,7 @@ def look_inside(
     within = np.array([_within(expected[classes == k], centres[classes == k], s) for k, s in enumerate(spreads)])
     radii = [radius(within[k]) for k in classes]
     latent = Latent.of(cells.around(), radii, cells=cells)
-    query = Moments(latent, moment_costs(expected, dim, radius(dim)).shares)
+    query = GroupSums(latent, moment_costs(expected, dim, radius(dim)).shares, "outer")
     answer = curator.total("moments", query, curator.remaining)
     counts, sums, seconds = query.unpack(answer.values)
     count_sd, sum_sd, second_sd = query.unpack(answer.sd)

@@ -15,23 +15,18 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sfumato.encoding.projected import SMALLEST_MEAN, Projected, column_variances
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.cells import Found, calm_means, find_cells
 from sfumato.mechanisms.components import divide
 from sfumato.mechanisms.moments import pull, unclipped
 from sfumato.mechanisms.plan import Plan, moment_costs, radius
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.quadratic import QuadraticLabeller
-from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS, Asker, Latent, Moments, Sums
-from sfumato.private.queries.features import FeatureMoments
-from sfumato.private.queries.projected import (
-    ClippedGradient,
-    ColumnImage,
-    ProjectedImage,
-    QuadraticImage,
-    Spreads,
-    Within,
-    WithOne,
-)
+from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS
+from sfumato.private.queries.features import QuadraticImage, WithOne
+from sfumato.private.queries.gradients import ClippedGradient
+from sfumato.private.queries.group_sums import FeatureMoments, GroupSums, Latent
+from sfumato.private.queries.images import ColumnImage, ProjectedImage, Within
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.projections import Projection
 
@@ -115,7 +110,7 @@ def fit_groups(
 def look_at_all(curator: Asker, classes: int, projection: Projection, budget: dict[str, float]) -> Shape:
     """Where the classes lie, then the second moment of all rows around their common mean."""
     everywhere = ProjectedImage.of(np.zeros((classes, projection.dim)))
-    first = Spreads(Latent.of(everywhere, [projection.radius] * classes), CENTRE_SHARES)
+    first = GroupSums(Latent.of(everywhere, [projection.radius] * classes), CENTRE_SHARES, "norm")
     answer = curator.total("centres", first, budget["centres"])
     counts, sums, norms = first.unpack(answer.values)
     count_sd, sum_sd, _ = first.unpack(answer.sd)
@@ -174,7 +169,7 @@ def look_within(curator: Asker, found: Found, mu_squared: float) -> FloatArray:
     dim, classes = cells.image.dim, len(cells.centres)
     counts = np.asarray(np.bincount(cells.classes, found.counts, classes), dtype=np.float64)
     radii = [radius(w) for w in found.within]
-    query = Moments(Latent.of(Within(cells), radii), moment_costs(counts, dim, radius(dim)).shares)
+    query = GroupSums(Latent.of(Within(cells), radii), moment_costs(counts, dim, radius(dim)).shares, "outer")
     answer = curator.total("shapes", query, mu_squared)
     _, sums, seconds = query.unpack(answer.values)
     sd = query.unpack(answer.sd)[2][:, 0, 0] / counts
@@ -228,7 +223,7 @@ def look_at_columns(
     explained = column_variances(projection, mixture)
     image = ColumnImage(np.rint(expected * 2.0**FIXED_BITS).astype(np.int64), factor=1)
     far = math.sqrt(2.0 * float(explained.sum(axis=1).max()) + 1e-3)
-    query = Sums(Latent.of(image, [far] * len(expected)), (0.05, 0.95))
+    query = GroupSums(Latent.of(image, [far] * len(expected)), (0.05, 0.95))
     answer = curator.total("columns", query, mu_squared)
     total, width = shape.counts.sum(), expected.shape[1]
     told = query.unpack(answer.values)[1].sum(axis=0) / total

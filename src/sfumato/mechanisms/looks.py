@@ -7,11 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.beliefs import Beliefs, Glance, costs, learn
 from sfumato.mechanisms.clipping import best_radii
 from sfumato.mechanisms.moments import inverse_root
 from sfumato.mechanisms.shares import fill
-from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS, AffineImage, Asker, Cells, Latent, Moments
+from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.images import AffineImage, Cells
 from sfumato.schema.layout import FloatArray, Layout, OrderedBins
 
 FLATTEST = 2.0**-11  # smallest eigenvalue, in units of a column's variance, that is stretched: maps stay below 16
@@ -40,7 +43,7 @@ def glance(
     latent = Latent.of(affine_image(beliefs.means, scales, layout), list(radii), list(whitening), cells)
     at_one, now = costs(beliefs, whitening / scales[:, None, :], radii)
     shares = fill(at_one / mu_squared, now)
-    query = Moments(latent, (float(shares[0]), float(shares[1]), float(shares[2])))
+    query = GroupSums(latent, (float(shares[0]), float(shares[1]), float(shares[2])), "outer")
     answer = curator.total(name, query, mu_squared)
     counts, sums, seconds = query.unpack(answer.values)
     count_sd, sum_sd, second_sd = query.unpack(answer.sd)

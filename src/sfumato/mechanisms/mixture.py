@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.encoding.affine import Affine, Places, locate
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.beliefs import FEWEST, Beliefs
 from sfumato.mechanisms.clusters import fit_clusters
 from sfumato.mechanisms.components import fit_components
@@ -29,11 +30,8 @@ from sfumato.mechanisms.moments import (
 )
 from sfumato.mechanisms.plan import Plan
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import (
-    Asker,
-    Histograms,
-    ScoreImage,
-)
+from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.images import ScoreImage
 from sfumato.schema.layout import FloatArray, Layout
 
 SMALLEST_VARIANCE = 0.02  # of a column's scores: below it the column is as good as constant

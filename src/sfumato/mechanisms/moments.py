@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.clipping import Clip
 from sfumato.mechanisms.plan import moment_costs, radius
-from sfumato.private.queries.base import MAP_BITS, Asker, Image, Latent, Moments
+from sfumato.private.queries.base import MAP_BITS, Image
+from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.schema.layout import FloatArray
 
 CAUTION = 1.5  # how many times its expectation noise may be before the rest counts as signal
@@ -66,7 +68,7 @@ def look(curator: Asker, name: str, space: Space, expected: FloatArray, mu_squar
     """Ask for count, sum and second moment per class; `expected[k]` is what is known of the counts."""
     dim = space.image.dim
     latent = Latent.of(space.image, space.radii, None if space.is_plain else list(space.maps))
-    query = Moments(latent, moment_costs(expected, dim, radius(dim)).shares)
+    query = GroupSums(latent, moment_costs(expected, dim, radius(dim)).shares, "outer")
     answer = curator.total(name, query, mu_squared)
     counts, sums, seconds = query.unpack(answer.values)
     count_sd, sum_sd, second_sd = query.unpack(answer.sd)

@@ -13,9 +13,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.plan import Plan
-from sfumato.private.queries.base import Asker, Image
-from sfumato.private.queries.features import FeatureImage, FeatureMoments
+from sfumato.private.queries.base import Image
+from sfumato.private.queries.features import FeatureImage
+from sfumato.private.queries.group_sums import FeatureMoments
 from sfumato.schema.layout import FloatArray, IntArray
 
 BIAS = 1.0  # of the network, as one more input

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import ArgumentError
-from sfumato.private.queries.base import Image, ScoreImage
-from sfumato.private.queries.projected import ProjectedImage
+from sfumato.private.queries.base import Image
+from sfumato.private.queries.images import ProjectedImage, ScoreImage
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import RowVectors, Whole, plan_rows
 from sfumato.schema.layout import Layout

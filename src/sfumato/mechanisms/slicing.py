@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.encoding.marginals import clean
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.groups import (
     CENTRE_SHARES,
     FEWEST,
@@ -31,11 +32,12 @@ from sfumato.mechanisms.plan import Plan
 from sfumato.mechanisms.slices import row_vectors
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import LATENT_BITS, MAP_BITS, Asker, Image, Latent, ScoreImage
-from sfumato.private.queries.projected import ProjectedImage, Spreads
-from sfumato.private.queries.waves import Waves
+from sfumato.private.queries.base import LATENT_BITS, MAP_BITS, Image
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.images import ProjectedImage, ScoreImage
+from sfumato.private.queries.waves import WaveImage
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowAsker, Whole
+from sfumato.private.slicing.rows import Whole
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.projections import Projection
 
@@ -49,7 +51,7 @@ WAVES_A_PLANE = 2.5
 SEED = 0  # of the frequencies, which are public: a free choice, the same for every table
 
 
-def fit_slicing(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Scores | Projected, Bought]:
+def fit_slicing(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores | Projected, Bought]:
     """Ask for the encoding, then for what generators are trained on."""
     if plan.encoding == "projected":
         return _buy_groups(curator, layout, plan)
@@ -62,7 +64,7 @@ def fit_slicing(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Scores |
     return scores, buy_waves(curator, image, frequencies, marginals.counts, start, None)
 
 
-def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Projected, Bought]:
+def _buy_groups(curator: Asker, layout: Layout, plan: Plan) -> tuple[Projected, Bought]:
     """Columns in groups: where classes lie and how far they spread, each column's moments, and then rows, or waves in
     the main directions of the classes' common shape."""
     projection = Projection.of(layout.groups)
@@ -115,7 +117,7 @@ def _look_at_columns(curator: Asker, projection: Projection, shape: Shape, plan:
 def _look_at_centres(curator: Asker, classes: int, projection: Projection, plan: Plan) -> Shape:
     """Where classes lie and how far rows spread, in the projected coordinates as they are."""
     everywhere = ProjectedImage.of(np.zeros((classes, projection.dim)))
-    query = Spreads(Latent.of(everywhere, [projection.radius] * classes), CENTRE_SHARES)
+    query = GroupSums(Latent.of(everywhere, [projection.radius] * classes), CENTRE_SHARES, "norm")
     answer = curator.total("centres", query, plan.budget("centres", curator.remaining))
     counts, sums, norms = query.unpack(answer.values)
     counts = np.maximum(counts, FEWEST * query.unpack(answer.sd)[0])
@@ -129,11 +131,11 @@ def buy_waves(
     curator: Asker, image: Image, frequencies: FloatArray, counts: FloatArray, start: Start, space: Space | None
 ) -> BoughtWaves:
     """All that is left of the budget, on the class sums of cosines and sines at these frequencies."""
-    query = Waves.of(image, len(counts), frequencies, (COUNT_SHARE, 1.0 - COUNT_SHARE))
+    waves = WaveImage.of(image, frequencies)
+    query = GroupSums(Latent(waves, (waves.longest,) * len(counts)), (COUNT_SHARE, 1.0 - COUNT_SHARE))
     answer = curator.total("waves", query, curator.remaining)
-    _, cosines, sines = query.unpack(answer.values)
-    means = np.concatenate([cosines, sines], axis=1) / counts[:, None]
-    return BoughtWaves(counts, start, query.radians, means, query.unpack(answer.sd)[1][:, 0] / counts, space)
+    means = query.unpack(answer.values)[1] / counts[:, None]
+    return BoughtWaves(counts, start, waves.radians, means, query.unpack(answer.sd)[1][:, 0] / counts, space)
 
 
 def frames(dim: int, slice_dim: int) -> FloatArray:
@@ -165,7 +167,7 @@ def planes(dim: int) -> FloatArray:
 
 
 def buy_rows(
-    curator: RowAsker, image: Image, plan: Plan, counts: FloatArray, start: Start, space: Space | None
+    curator: Asker, image: Image, plan: Plan, counts: FloatArray, start: Start, space: Space | None
 ) -> BoughtRows:
     """Every row's noisy projections, or noisy rows where the plan found these to carry more."""
     asked = plan.slicing

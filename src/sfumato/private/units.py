@@ -27,8 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import ArgumentError
-from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import Batch, Query
+from sfumato.private.queries.base import Batch
 
 KEY_BYTES = 32
 HASH_BYTES = 16
@@ -74,15 +73,6 @@ class Units:
             hashlib.blake2b(item, digest_size=HASH_BYTES, key=self.key, person=purpose).digest() for item in items
         )
         return np.frombuffer(digests, dtype=np.uint64).reshape(-1, HASH_BYTES // 8)
-
-
-def unit_sensitivity(query: Query, adjacency: Adjacency, unit_rows: int | None) -> float:
-    """The most that a query can move when one unit changes; None means that a unit is a row."""
-    if unit_rows is None:
-        return query.sensitivity(adjacency)
-    if adjacency is Adjacency.LABEL:
-        return unit_rows * max(query.sensitivity(Adjacency.LABEL), query.sensitivity(Adjacency.REPLACE_ONE))
-    return unit_rows * query.sensitivity(adjacency)
 
 
 def unit_delta(delta: float) -> float:

@@ -21,7 +21,10 @@ from sfumato.private import source as source_module
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines import local
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import Batch, Histograms, Latent, Moments, Query, ScoreImage
+from sfumato.private.queries.base import Batch, Query
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.images import ScoreImage
 from sfumato.private.source import Source, Tagged
 from sfumato.private.units import Units
 from sfumato.schema.layout import Layout
@@ -82,7 +85,7 @@ def queries() -> list[Query]:
     maps = [rng.normal(size=(4, 4)) for _ in range(2)]
     return [
         Histograms(LAYOUT.sizes, 2, (0.25,) * 4),
-        Moments(Latent.of(ScoreImage.of(tables), [1.5, 2.0], maps), (0.2, 0.3, 0.5)),
+        GroupSums(Latent.of(ScoreImage.of(tables), [1.5, 2.0], maps), (0.2, 0.3, 0.5), "outer"),
     ]
 
 

@@ -19,18 +19,10 @@ from tests.private.hunting import look_for
 
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import features
-from sfumato.private.queries.base import (
-    BATCH_CAP,
-    LATENT_BITS,
-    LATENT_LIMIT,
-    MAP_BITS,
-    MAP_LIMIT,
-    AffineImage,
-    Batch,
-    BoolArray,
-    ScoreImage,
-)
-from sfumato.private.queries.features import FeatureImage, FeatureMoments, Features
+from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, MAP_BITS, MAP_LIMIT, Batch, BoolArray
+from sfumato.private.queries.features import FeatureImage, Features
+from sfumato.private.queries.group_sums import FeatureMoments
+from sfumato.private.queries.images import AffineImage, ScoreImage
 
 ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
 ONE = 1 << LATENT_BITS

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, Batch, ScoreImage
+from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, Batch
 from sfumato.private.queries.gradients import (
     EXP_BITS,
     EXP_STEP,
@@ -26,6 +26,7 @@ from sfumato.private.queries.gradients import (
     LabelModel,
     exponentials,
 )
+from sfumato.private.queries.images import ScoreImage
 
 ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
 ONE = 1 << LATENT_BITS

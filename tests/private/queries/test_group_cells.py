@@ -15,18 +15,9 @@ from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import (
-    BATCH_CAP,
-    LATENT_BITS,
-    LATENT_LIMIT,
-    AffineImage,
-    Batch,
-    Cells,
-    Latent,
-    Moments,
-    ScoreImage,
-    Sums,
-)
+from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, Batch
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.images import AffineImage, Cells, ScoreImage
 
 ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
 ONE = 1 << LATENT_BITS
@@ -35,7 +26,7 @@ BINS = 64
 
 Ints = NDArray[np.int64]
 Row = tuple[tuple[int, ...], int]  # codes and label
-Query = Sums | Moments
+Query = GroupSums | GroupSums
 
 
 def batch(rows: list[Row], dim: int) -> Batch:
@@ -102,7 +93,7 @@ def test_three_hundred_columns_stay_exact(extreme: bool) -> None:
     expected = [nearest(cells, latent_row(cells, c, k), k) for c, k in zip(rows.codes.T, rows.labels, strict=True)]
     assert cells.find(rows).tolist() == expected
     wide = Latent(cells.around(), (2**60,) * 11, cells=cells)  # nothing is clipped
-    sums, moments = Sums(wide, (0.5, 0.5)).total(rows), Moments(wide, (0.2, 0.3, 0.5)).total(rows)
+    sums, moments = GroupSums(wide, (0.5, 0.5)).total(rows), GroupSums(wide, (0.2, 0.3, 0.5), "outer").total(rows)
     centres = np.concatenate(cells.centres)
     block = 1 + 300 + 300 * 301 // 2
     for g, centre in enumerate(centres.tolist()):
@@ -220,7 +211,7 @@ def test_with_real_centres_rows_do_change_cell() -> None:
 
 def queries_of(cells: Cells, radius: float) -> list[Query]:
     latent = Latent.of(cells.around(), [radius] * len(cells.classes), cells=cells)
-    return [Sums(latent, (0.3, 0.7)), Moments(latent, (0.2, 0.3, 0.5))]
+    return [GroupSums(latent, (0.3, 0.7)), GroupSums(latent, (0.2, 0.3, 0.5), "outer")]
 
 
 @pytest.mark.parametrize("dim", [1, 14, 50])
@@ -265,8 +256,8 @@ def test_merged_cells_have_the_totals_of_their_class(dim: int) -> None:
     radius = 0.8 * math.sqrt(dim)
     parted, whole = Latent.of(still, [radius] * 8, cells=cells), Latent.of(cells.image, [radius] * 3)
     pairs: list[tuple[Query, Query]] = [
-        (Sums(parted, (0.3, 0.7)), Sums(whole, (0.3, 0.7))),
-        (Moments(parted, (0.2, 0.3, 0.5)), Moments(whole, (0.2, 0.3, 0.5))),
+        (GroupSums(parted, (0.3, 0.7)), GroupSums(whole, (0.3, 0.7))),
+        (GroupSums(parted, (0.2, 0.3, 0.5), "outer"), GroupSums(whole, (0.2, 0.3, 0.5), "outer")),
     ]
     for by_cell, by_class in pairs:
         merged = np.add.reduceat(by_cell.total(rows).reshape(8, -1), [0, 3, 4], axis=0)
@@ -344,13 +335,13 @@ def cell_cases(draw: st.DrawFn, adjacency: Adjacency, kind: type[Query], latent:
     other = {ADD_REMOVE: st.just([]), LABEL: st.integers(0, classes - 1).map(lambda k: [(row[0], k)])}
     put = draw(other.get(adjacency, rows.map(lambda r: [r])))
     shares = draw(st.sampled_from(SHARES))
-    parts = (shares[0], 1.0 - shares[0]) if issubclass(kind, Sums) else shares
+    parts = (shares[0], 1.0 - shares[0]) if issubclass(kind, GroupSums) else shares
     query = kind(latent(cells.around(), tuple(radii), cells=cells), parts)  # type: ignore[arg-type]
     return Case(query, [row, *base], [*put, *base])
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("kind", [Sums, Moments])
+@pytest.mark.parametrize("kind", [GroupSums, GroupSums])
 def test_cells_keep_the_bound(kind: type[Query], adjacency: Adjacency) -> None:
     hunt(cell_cases(adjacency, kind), adjacency, examples=120)
 
@@ -378,14 +369,14 @@ class InTwoCells(Latent):
         return super().rows(Batch(batch.codes, np.where(either, k, -1)), k)
 
 
-class BlanketSums(Sums):
+class BlanketSums(GroupSums):
     """The blanket rule: a replacement moves sqrt(2) times as far as an addition."""
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         return super().sensitivity(LABEL if adjacency is REPLACE_ONE else adjacency)
 
 
-class OneBlock(Sums):
+class OneBlock(GroupSums):
     """A changed label moves one cell alone. It does not."""
 
     def sensitivity(self, adjacency: Adjacency) -> float:
@@ -393,11 +384,11 @@ class OneBlock(Sums):
 
 
 FAULTS: dict[str, tuple[Adjacency, type[Query], type[Latent]]] = {
-    "sums of rows not clipped": (ADD_REMOVE, Sums, Unclipped),
-    "moments of rows not clipped": (ADD_REMOVE, Moments, Unclipped),
-    "clipped before they are moved": (ADD_REMOVE, Sums, ClippedThenMoved),
-    "a row in two cells' sums": (ADD_REMOVE, Sums, InTwoCells),
-    "a row in two cells' moments": (REPLACE_ONE, Moments, InTwoCells),
+    "sums of rows not clipped": (ADD_REMOVE, GroupSums, Unclipped),
+    "moments of rows not clipped": (ADD_REMOVE, GroupSums, Unclipped),
+    "clipped before they are moved": (ADD_REMOVE, GroupSums, ClippedThenMoved),
+    "a row in two cells' sums": (ADD_REMOVE, GroupSums, InTwoCells),
+    "a row in two cells' moments": (REPLACE_ONE, GroupSums, InTwoCells),
     "blanket replace-one": (REPLACE_ONE, BlanketSums, Latent),
     "label changes one block": (LABEL, OneBlock, Latent),
 }
@@ -438,7 +429,7 @@ PAIRS: dict[str, tuple[Adjacency, list[Row], list[Row]]] = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize(("kind", "shares"), [(Sums, (0.6, 0.4)), (Moments, (0.4, 0.2, 0.4))])
+@pytest.mark.parametrize(("kind", "shares"), [(GroupSums, (0.6, 0.4)), (GroupSums, (0.4, 0.2, 0.4))])
 def test_a_pair_reaches_the_bound(name: str, kind: type[Query], shares: tuple[float, ...]) -> None:
     adjacency, before, after = PAIRS[name]
     query = two_cells(kind, shares)
@@ -447,7 +438,7 @@ def test_a_pair_reaches_the_bound(name: str, kind: type[Query], shares: tuple[fl
 
 
 @pytest.mark.parametrize(
-    ("kind", "shares"), [(Sums, (0.1, 0.9)), (Sums, (1e-6, 1 - 1e-6)), (Moments, (0.05, 0.9, 0.05))]
+    ("kind", "shares"), [(GroupSums, (0.1, 0.9)), (GroupSums, (1e-6, 1 - 1e-6)), (GroupSums, (0.05, 0.9, 0.05))]
 )
 def test_a_replacement_inside_a_cell_reaches_the_bound(kind: type[Query], shares: tuple[float, ...]) -> None:
     query = two_cells(kind, shares)
@@ -463,7 +454,7 @@ def test_a_replacement_at_the_worst_angle_reaches_the_bound() -> None:
     up, aside = np.array([1.0, 0.0]), np.array([-x, math.sqrt(1 - x * x)])
     image = ScoreImage.of([list(np.stack([np.array([3.0, 0.0]) + RADIUS * way for way in (up, aside)]).T)])
     cells = Cells.of(image, [np.array([[3.0, 0.0], [-3.0, 0.0]])])
-    query = Moments(Latent.of(cells.around(), [RADIUS] * 2, cells=cells), shares)
+    query = GroupSums(Latent.of(cells.around(), [RADIUS] * 2, cells=cells), shares, "outer")
     bound = query.sensitivity(REPLACE_ONE)
     assert 0.99 * bound <= change(Case(query, [at(0)], [at(1)])) <= bound
     assert bound > math.sqrt(2.0) * 1.01
@@ -493,10 +484,10 @@ def test_what_is_no_query_is_refused() -> None:
     latent = Latent.of(image, [2.0])
     for shares in ((0.5, 0.6), (0.0, 1.0), (-0.5, 0.5)):
         with pytest.raises(ValueError, match="shares must be positive and add up to one"):
-            Sums(latent, shares)
+            GroupSums(latent, shares)
     many = Batch(np.zeros((1, BATCH_CAP + 1), dtype=np.int16), np.zeros(BATCH_CAP + 1, dtype=np.int64))
     with pytest.raises(ValueError, match="at most"):
-        Sums(latent, (0.5, 0.5)).total(many)
+        GroupSums(latent, (0.5, 0.5)).total(many)
     bad: list[Callable[[], Cells]] = [
         lambda: Cells(image, (np.zeros((0, 1), dtype=np.int64),)),
         lambda: Cells(image, (np.array([[LATENT_LIMIT + 1]]),)),

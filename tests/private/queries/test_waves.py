@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import waves as waves_module
-from sfumato.private.queries.base import LATENT_LIMIT, SHRINK, Batch, ScoreImage
+from sfumato.private.queries.base import LATENT_LIMIT, SHRINK, Batch
+from sfumato.private.queries.images import ScoreImage
 from sfumato.private.queries.waves import PHASE_BITS, TURN_BITS, WAVE_BITS, Waves, wave_table
 
 RNG = np.random.default_rng(6)

@@ -19,7 +19,9 @@ from sfumato.private.curator import Curator
 from sfumato.private.engines import local
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import NORMAL_BITS, insecure_bits, normals, secure_bits
-from sfumato.private.queries.base import LATENT_BITS, Histograms, ScoreImage
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.images import ScoreImage
 from sfumato.private.slicing import rows as rows_module
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, matrix_rounding, plan_rows, project, shuffled

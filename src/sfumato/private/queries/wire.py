@@ -21,6 +21,7 @@ import numpy as np
 
 from sfumato.errors import ArgumentError
 from sfumato.private.queries import features, gradients, group_sums, histograms, images, waves
+from sfumato.private.slicing import law, rows
 
 MOST_BYTES = 1 << 31
 MOST_TEXT = 1 << 26
@@ -48,6 +49,9 @@ KINDS: dict[str, type] = {
         features.WithOne,
         features.QuadraticImage,
         waves.WaveImage,
+        rows.RowVectors,
+        rows.Whole,
+        law.Slices,
     )
 }
 

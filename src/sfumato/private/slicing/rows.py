@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -29,12 +28,15 @@ from sfumato.private.queries.base import (
     LATENT_BITS,
     LATENT_LIMIT,
     SLACK,
-    Asker,
     Batch,
     FloatArray,
     Image,
     IntArray,
+    Public,
     clip_rows,
+    insist,
+    squared_norms,
+    squared_radius,
 )
 from sfumato.private.slicing.law import Slices
 
@@ -58,14 +60,15 @@ class RowVectors:
     height: int = 0  # of the one-hot class, on the latent grid; 0 leaves the class out
 
     def __post_init__(self) -> None:
-        if self.radius < 1 or not 0 <= self.height <= LATENT_LIMIT:
-            raise ValueError("a squared radius must be at least 1, and a height between 0 and 16")
+        insist(self.radius >= 1, "a squared radius must be at least 1")
+        insist(0 <= self.height <= LATENT_LIMIT and self.classes >= 1, "a height must lie between 0 and 16")
+        exact = self.image.limit == LATENT_LIMIT and self.dim <= MOST_COORDINATES
+        insist(exact, f"rows have at most {MOST_COORDINATES} coordinates, each below 16")
 
     @classmethod
     def of(cls, image: Image, classes: int, radius: float, height: float = 0.0) -> RowVectors:
         """Quantise a radius and a height given as real numbers."""
-        squared = max(1, math.floor(radius * radius * 4.0**LATENT_BITS))
-        return cls(image, classes, squared, round(height * 2.0**LATENT_BITS))
+        return cls(image, classes, squared_radius(radius), round(height * 2.0**LATENT_BITS))
 
     @property
     def dim(self) -> int:
@@ -80,15 +83,21 @@ class RowVectors:
         """How far all vectors together can move, in L2, when one unit is replaced: its rows move one by one."""
         return self.reach * math.sqrt(unit_rows or 1) * SLACK
 
+    def check(self, public: Public) -> None:
+        """Refuse vectors that are not those of the schema."""
+        insist(self.classes == public.classes, "there must be a coordinate for every class of the schema")
+        self.image.check(public, self.classes)
+
     def find(self, batch: Batch) -> FloatArray:
-        """The vectors of some rows, one a column: whole numbers held as float64."""
+        """The vectors of some rows, one a column: whole numbers held as float64, a zero for one that is too long."""
         found = np.zeros((self.dim, len(batch)))
         for k in range(self.classes):
             mine = batch.labels == k
             found[: self.image.dim, mine] = self.image.rows(batch, mine, k)
             if self.height:
                 found[self.image.dim + k, mine] = self.height
-        return clip_rows(found, self.radius)
+        clipped = clip_rows(found, self.radius)
+        return np.asarray(clipped * (squared_norms(clipped) <= self.radius))
 
 
 @dataclass(frozen=True)
@@ -108,13 +117,6 @@ class NoisyRows:
     values: FloatArray
     sd: float
     directions: FloatArray | None
-
-
-class RowAsker(Asker, Protocol):
-    """What a mechanism sees of the curator that wants rows too."""
-
-    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
-        """Charge for it, then answer with every row's noisy projections."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,6 @@ from sfumato.text import canonical, one_line
 FINEST_STEP = 2.0**-50  # of the larger bound: a finer grid would not be representable
 NARROWEST = 1e-303  # the smallest range whose parts are still numbers
 MOST_DECIMALS = 12  # a step that needs more digits is not a decimal one
-DEFAULT_BINS = 256
 MAX_BINS = 1 << 16
 MAX_UNIT_ROWS = 1 << 20
 MAX_GROUP = 1 << 14  # columns of a group

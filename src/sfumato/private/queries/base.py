@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -70,14 +70,15 @@ class Batch:
         projected = None if self.projected is None else self.projected[:, rows]
         return Batch(self.codes[:, rows], self.labels[rows], fixed, projected)
 
-    def chunks(self, rows: int) -> Iterator[Batch]:
-        """The batch in parts of at most so many rows."""
+    def chunks(self, dim: int) -> Iterator[Batch]:
+        """The batch in parts whose images of so many coordinates fit into memory, and whose sums are exact."""
+        rows = min(BATCH_CAP, max(1, CHUNK_CELLS // dim))
         return (self.only(slice(start, start + rows)) for start in range(0, len(self), rows))
 
 
 @dataclass(frozen=True)
 class Public:
-    """What is public of the batches that a query will meet, for it to be checked against before any is read."""
+    """What is public of the batches that a question will meet."""
 
     sizes: tuple[int, ...]
     classes: int
@@ -89,6 +90,19 @@ class Public:
         """The facts of a layout; columns in groups always come with their values."""
         grouped = sum(group.directions for group in layout.groups)
         return cls(layout.sizes, layout.classes, grouped, values or bool(layout.groups))
+
+    def rehearsal(self) -> Batch:
+        """Made-up rows to try a question on: of every class, with nothing, the least and the most in every column."""
+        kinds = np.tile([-1, 0, 1], self.classes)
+        tops = np.array(() if self.coordinates else self.sizes, dtype=np.int64)[:, None] - 1
+        fixed = np.where(kinds > 0, 1 << FIXED_BITS, kinds) + np.zeros((len(self.sizes), 1), dtype=np.int64)
+        projected = kinds * LATENT_LIMIT + np.zeros((self.coordinates, 1), dtype=np.int64)
+        return Batch(
+            np.where(kinds > 0, tops, kinds).astype(np.int32),
+            np.repeat(np.arange(self.classes), 3),
+            fixed.astype(np.int32) if self.values else None,
+            projected.astype(np.int32) if self.coordinates else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -148,14 +162,18 @@ class Query(ABC):
     def total(self, batch: Batch) -> IntArray:
         """The exact sum of the batch's contributions."""
 
-    @abstractmethod
-    def check(self, public: Public) -> None:
-        """Refuse a query that does not fit the batches it will meet, by what is public of them."""
-
     @property
     def size(self) -> int:
         """How many numbers the answer has."""
         return int(self.weights.size)
+
+    def check(self, public: Public) -> None:
+        """Refuse a question that does not fit the rows it will meet: try it on made-up ones.
+
+        What a question does to a row takes no branch that could fail for one row and not for another, so that shapes
+        are all that can go wrong, and they do so here, before anything is charged or read.
+        """
+        rehearse(self.total, (self.size,), public)
 
 
 class Image(ABC):
@@ -175,10 +193,6 @@ class Image(ABC):
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         """The images of the rows `mine`, all taken to be of class k, one a column; each depends on that row alone."""
 
-    @abstractmethod
-    def check(self, public: Public, classes: int) -> None:
-        """Refuse an image that does not fit the batches, or that does not have as many classes."""
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -194,9 +208,19 @@ def insist(holds: bool, message: str) -> None:
         raise ArgumentError(message)
 
 
-def check_shares(shares: tuple[float, ...]) -> None:
-    """Shares divide a squared norm of one."""
-    insist(min(shares) >= 0.0 and 0.0 < math.fsum(shares) <= SLACK, "shares must be 0 or more, and add up to one")
+def rehearse(work: Callable[[Batch], FloatArray | IntArray], shape: tuple[int, ...], public: Public) -> None:
+    """Refuse work that fails on made-up rows, or makes something else of them than an array of that shape."""
+    try:
+        fits = work(public.rehearsal()).shape == shape
+    except (IndexError, ValueError, TypeError, AssertionError):
+        fits = False
+    insist(fits, "a question must be one for the columns and classes of the schema")
+
+
+def check_shares(shares: tuple[float, ...], count: int) -> None:
+    """Shares divide a squared norm of one between so many parts."""
+    fits = len(shares) == count > 0 and min(shares) > 0.0 and math.fsum(shares) <= SLACK
+    insist(fits, "shares must be positive, one for each part, and add up to one")
 
 
 def quantise(values: FloatArray, bits: int, limit: int) -> IntArray:

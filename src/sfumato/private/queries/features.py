@@ -11,21 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.private.queries.base import (
-    LATENT_BITS,
-    LATENT_LIMIT,
-    MAP_BITS,
-    MAP_LIMIT,
-    Batch,
-    BoolArray,
-    FloatArray,
-    Image,
-    IntArray,
-    Public,
-    insist,
-    largest,
-    quantise,
-)
+from sfumato.private.queries import base
+from sfumato.private.queries.base import LATENT_LIMIT, Batch, BoolArray, FloatArray, Image, IntArray, insist, largest
 
 
 @dataclass(frozen=True)
@@ -46,18 +33,22 @@ class FeatureImage(Image):
         shape = (len(self.gates), self.image.dim + 1)
         fits = self.gates.shape == self.values.shape == shape and len(self.gates) > 0
         insist(fits, "gates and values must have a row for each feature and a column more than the image")
-        small = max(largest(self.gates), largest(self.values)) <= MAP_LIMIT and self.image.limit == LATENT_LIMIT
+        small = max(largest(self.gates), largest(self.values)) <= base.MAP_LIMIT and self.image.limit == LATENT_LIMIT
         insist(small, "gates and values must have entries below 16")
 
     @classmethod
     def of(cls, image: Image, gates: FloatArray, values: FloatArray, bias: float) -> FeatureImage:
         """Quantise matrices of real numbers, which stand before (z / sqrt(dim), bias)."""
         scale = _input_scale(image.dim, bias)
-        return cls(image, quantise(gates * scale, MAP_BITS, MAP_LIMIT), quantise(values * scale, MAP_BITS, MAP_LIMIT))
+        return cls(
+            image,
+            base.quantise(gates * scale, base.MAP_BITS, base.MAP_LIMIT),
+            base.quantise(values * scale, base.MAP_BITS, base.MAP_LIMIT),
+        )
 
     def matrices(self, bias: float) -> tuple[FloatArray, FloatArray]:
         """The matrices before (z / sqrt(dim), bias) as quantised, which is what is applied."""
-        scale = _input_scale(self.image.dim, bias) * 2.0**MAP_BITS
+        scale = _input_scale(self.image.dim, bias) * 2.0**base.MAP_BITS
         return self.gates / scale, self.values / scale
 
     @property
@@ -67,14 +58,11 @@ class FeatureImage(Image):
     @property
     def unit(self) -> float:  # type: ignore[override]
         """What one step of the integer grid is worth: features of `width` gates are scaled by sqrt(2 / width)."""
-        return math.sqrt(2.0 / len(self.gates)) * 2.0**-LATENT_BITS
+        return math.sqrt(2.0 / len(self.gates)) * 2.0**-base.LATENT_BITS
 
     @cached_property
     def _float_matrices(self) -> tuple[FloatArray, FloatArray]:
         return self.gates.astype(np.float64), self.values.astype(np.float64)
-
-    def check(self, public: Public, classes: int) -> None:
-        self.image.check(public, 1)
 
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         z = self.image.rows(batch, mine, 0)
@@ -83,10 +71,10 @@ class FeatureImage(Image):
         gated, valued = features[:width], features[width:]
         for matrix, out in zip(self._float_matrices, (gated, valued), strict=True):
             np.matmul(matrix[:, :dim], z, out=out)
-            out += matrix[:, dim:] * 2.0**LATENT_BITS
+            out += matrix[:, dim:] * 2.0**base.LATENT_BITS
         valued *= gated > 0.0
         np.maximum(gated, 0.0, out=gated)
-        features *= 2.0**-MAP_BITS
+        features *= 2.0**-base.MAP_BITS
         np.trunc(features, out=features)
         return np.clip(features, -LATENT_LIMIT, LATENT_LIMIT, out=features)
 
@@ -104,54 +92,40 @@ class WithOne(Image):
     def dim(self) -> int:
         return self.image.dim + 1
 
-    def check(self, public: Public, classes: int) -> None:
-        self.image.check(public, 1)
-
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         z = self.image.rows(batch, mine, 0)
-        return np.concatenate([np.full((1, z.shape[1]), 2.0**LATENT_BITS), z])
+        return np.concatenate([np.full((1, z.shape[1]), 2.0**base.LATENT_BITS), z])
 
 
 @dataclass(frozen=True)
-class QuadraticImage(Image):
+class QuadraticImage(WithOne):
     """A one, another image's rows, and the products of their coordinates over sqrt(dim / 2).
 
     Products of whole numbers below 2^16 are exact; scaling by a float and truncating are elementwise.
     """
-
-    image: Image
-
-    def __post_init__(self) -> None:
-        insist(self.image.limit == LATENT_LIMIT, "the image's numbers must be below 16")
 
     @property
     def dim(self) -> int:
         d = self.image.dim
         return 1 + d + d * (d + 1) // 2
 
-    @cached_property
-    def _upper(self) -> tuple[IntArray, IntArray]:
-        rows, columns = np.triu_indices(self.image.dim)
-        return rows, columns
-
     @property
     def scale(self) -> float:
         """What products are multiplied by, so that all of them together are about as long as the rest."""
         return math.sqrt(2.0 / self.image.dim)
 
-    def check(self, public: Public, classes: int) -> None:
-        self.image.check(public, 1)
-
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
-        z = self.image.rows(batch, mine, 0)
-        left, right = self._upper
-        products = z[left] * z[right]
-        products *= self.scale * 2.0**-LATENT_BITS
+        with_one = super().rows(batch, mine, k)
+        left, right = np.triu_indices(self.image.dim)
+        products = with_one[1:][left] * with_one[1:][right]
+        products *= self.scale * 2.0**-base.LATENT_BITS
         np.trunc(products, out=products)
-        np.clip(products, -LATENT_LIMIT, LATENT_LIMIT, out=products)
-        return np.concatenate([np.full((1, z.shape[1]), 2.0**LATENT_BITS), z, products])
+        return np.concatenate([with_one, np.clip(products, -LATENT_LIMIT, LATENT_LIMIT, out=products)])
 
 
 def _input_scale(dim: int, bias: float) -> FloatArray:
     insist(bias > 0.0, "the bias must be positive")
     return np.append(np.full(dim, 1.0 / math.sqrt(dim)), bias)
+
+
+KINDS = (FeatureImage, WithOne, QuadraticImage)  # that a question may be made of

@@ -13,27 +13,8 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from sfumato.private.queries.base import (
-    BATCH_CAP,
-    CHUNK_CELLS,
-    EXACT,
-    LATENT_BITS,
-    LATENT_LIMIT,
-    Batch,
-    BoolArray,
-    FloatArray,
-    Image,
-    IntArray,
-    Public,
-    Query,
-    Reach,
-    clip_rows,
-    insist,
-    largest,
-    quantise,
-    squared_norms,
-    squared_radius,
-)
+from sfumato.private.queries import base
+from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT, Batch, FloatArray, IntArray, Query, Reach, insist
 from sfumato.private.queries.images import ScoreImage
 
 PROBABILITY_BITS = 16  # fractional bits of a class's probability
@@ -65,7 +46,7 @@ class LabelModel:
     @classmethod
     def of(cls, intercepts: FloatArray, evidence: Sequence[Sequence[FloatArray]]) -> LabelModel:
         """Quantise a model of real numbers."""
-        whole = quantise(intercepts, LATENT_BITS, LATENT_LIMIT)
+        whole = base.quantise(intercepts, LATENT_BITS, LATENT_LIMIT)
         return cls(tuple(int(value) for value in whole), ScoreImage.of(evidence))
 
     @property
@@ -114,12 +95,12 @@ class Gradient(Query):
     def __post_init__(self) -> None:
         fits = len(self.features.tables) == self.model.margins and self.features.dim == self.model.evidence.dim
         insist(fits, "features and model must have the same margins and columns")
-        insist(1 <= self.radius < EXACT, "a squared radius must be at least 1 in the latent grid's units")
+        insist(1 <= self.radius < base.EXACT, "a squared radius must be at least 1 in the latent grid's units")
 
     @classmethod
     def of(cls, model: LabelModel, features: Sequence[Sequence[FloatArray]], radius: float) -> Gradient:
         """Quantise features and a radius given as real numbers."""
-        return cls(model, ScoreImage.of(features), squared_radius(radius))
+        return cls(model, ScoreImage.of(features), base.squared_radius(radius))
 
     @property
     def reach(self) -> Reach:
@@ -131,24 +112,19 @@ class Gradient(Query):
         size = self.model.margins * (1 + self.features.dim)
         return np.full(size, times / math.sqrt(self.radius) * 2.0**-PROBABILITY_BITS)
 
-    def check(self, public: Public) -> None:
-        insist(self.model.classes == public.classes, "a label model must be of the schema's classes")
-        self.model.evidence.check(public, self.model.margins)
-        self.features.check(public, self.model.margins)
-
     def total(self, batch: Batch) -> IntArray:
         total = np.zeros((self.model.margins, 1 + self.features.dim), dtype=np.int64)
-        for chunk in batch.chunks(BATCH_CAP):
+        for chunk in batch.chunks(1 + self.features.dim):
             for m, e in enumerate(self.model.residuals(chunk)):
                 phi = self._features(chunk, m)
-                kept = squared_norms(phi) <= self.radius  # as in `within`: a row that is too long counts nowhere
+                kept = base.squared_norms(phi) <= self.radius  # as in `within`: a row that is too long counts nowhere
                 # Exact: products of whole numbers below 2^16 and up to 2^16, at most 2^20 of them.
                 total[m] += (phi @ (e * kept)).astype(np.int64)
         return total.ravel()
 
     def _features(self, batch: Batch, m: int) -> FloatArray:
         bins = self.features.rows(batch, np.ones(len(batch), dtype=bool), m)
-        return clip_rows(np.concatenate([np.full((1, len(batch)), 2.0**LATENT_BITS), bins]), self.radius)
+        return base.clip_rows(np.concatenate([np.full((1, len(batch)), 2.0**LATENT_BITS), bins]), self.radius)
 
     def unpack(self, flat: FloatArray) -> FloatArray:
         """(margins, 1 + columns), in the units of the features; the intercept is first."""
@@ -168,22 +144,26 @@ class ClippedGradient(Query):
     also if they differ in the label only, are at most twice that apart: E = L = 2. There is one group.
     """
 
-    image: Image
+    image: base.Image
     slopes: IntArray  # (classes, features), LATENT_BITS fractional bits
     radius: int
     cap: float
 
     def __post_init__(self) -> None:
-        fits = self.slopes.ndim == 2 and self.slopes.shape[1] == self.image.dim and largest(self.slopes) <= LATENT_LIMIT
+        fits = (
+            self.slopes.ndim == 2
+            and self.slopes.shape[1] == self.image.dim
+            and base.largest(self.slopes) <= LATENT_LIMIT
+        )
         insist(fits, "there must be one slope below 16 for every class and feature")
         insist(self.image.limit == LATENT_LIMIT and self.image.dim <= MOST_FEATURES, "features must be below 16")
         insist(1 <= self.radius < LARGEST_RADIUS, "the radius must be below 16")
         insist(0.0 < self.cap <= 1.0 and self._most >= 1, "the cap must be above 0 and at most 1")
 
     @classmethod
-    def of(cls, image: Image, slopes: FloatArray, radius: float, cap: float) -> ClippedGradient:
+    def of(cls, image: base.Image, slopes: FloatArray, radius: float, cap: float) -> ClippedGradient:
         """Quantise slopes and a radius given as real numbers."""
-        return cls(image, quantise(slopes, LATENT_BITS, LATENT_LIMIT), squared_radius(radius), cap)
+        return cls(image, base.quantise(slopes, LATENT_BITS, LATENT_LIMIT), base.squared_radius(radius), cap)
 
     @property
     def reach(self) -> Reach:
@@ -198,16 +178,12 @@ class ClippedGradient(Query):
     def weights(self) -> FloatArray:
         return np.full(self.slopes.size, 1.0 / (math.sqrt(self.radius) * self.cap * 2.0**PROBABILITY_BITS))
 
-    def check(self, public: Public) -> None:
-        insist(len(self.slopes) == public.classes, "a label model must be of the schema's classes")
-        self.image.check(public, 1)
-
     def total(self, batch: Batch) -> IntArray:
         total = np.zeros(self.slopes.shape, dtype=np.int64)
-        for chunk in batch.chunks(min(BATCH_CAP, max(1, CHUNK_CELLS // self.image.dim))):
-            everyone: BoolArray = np.ones(len(chunk), dtype=bool)
-            phi = clip_rows(self.image.rows(chunk, everyone, 0), self.radius)
-            kept = squared_norms(phi) <= self.radius  # as in `within`
+        for chunk in batch.chunks(self.image.dim):
+            everyone: base.BoolArray = np.ones(len(chunk), dtype=bool)
+            phi = base.clip_rows(self.image.rows(chunk, everyone, 0), self.radius)
+            kept = base.squared_norms(phi) <= self.radius  # as in `within`
             # Exact: products of whole numbers below 2^16 and of at most 2^16, at most 2^20 of them.
             total += ((self._capped(phi, chunk.labels) * kept) @ phi.T).astype(np.int64)
         return total.ravel()
@@ -215,7 +191,7 @@ class ClippedGradient(Query):
     def _capped(self, phi: FloatArray, labels: IntArray) -> FloatArray:
         """(classes, rows), with PROBABILITY_BITS fractional bits: exact products, a table, a division and a root."""
         logits = np.rint((self.slopes.astype(np.float64) @ phi) / 2.0**LATENT_BITS).astype(np.int64)
-        return _short(clip_rows(_residuals(labels, softmax(logits)), self._most), self._most)
+        return _short(base.clip_rows(_residuals(labels, softmax(logits)), self._most), self._most)
 
     def unpack(self, flat: FloatArray) -> FloatArray:
         """(classes, features), in the units of the features."""
@@ -231,7 +207,7 @@ def _residuals(labels: IntArray, probabilities: IntArray) -> FloatArray:
 
 def _short(residuals: FloatArray, most: int) -> FloatArray:
     """Residuals with those that are too long set to zero: such a row counts nowhere. No model that is right has any."""
-    return np.asarray(residuals * (squared_norms(residuals) <= most))
+    return np.asarray(residuals * (base.squared_norms(residuals) <= most))
 
 
 def softmax(logits: IntArray) -> IntArray:
@@ -255,3 +231,6 @@ def exponentials() -> IntArray:
         values.append(value >> (EXP_STEP_BITS - EXP_BITS))
         value = value * EXP_STEP >> EXP_STEP_BITS
     return np.array([*values, 0], dtype=np.int64)
+
+
+KINDS = (Gradient, ClippedGradient, LabelModel)  # that a question may be made of

@@ -9,29 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.private.queries.base import (
-    BATCH_CAP,
-    CHUNK_CELLS,
-    EXACT,
-    LATENT_LIMIT,
-    MAP_BITS,
-    MAP_LIMIT,
-    Batch,
-    FloatArray,
-    Image,
-    IntArray,
-    Public,
-    Query,
-    Reach,
-    check_shares,
-    clip_rows,
-    insist,
-    largest,
-    quantise,
-    squared_norms,
-    squared_radius,
-    within,
-)
+from sfumato.private.queries import base
+from sfumato.private.queries.base import LATENT_LIMIT, Batch, FloatArray, Image, IntArray, Query, Reach, insist, largest
 from sfumato.private.queries.images import Cells
 
 SECONDS = ("none", "outer", "norm")
@@ -50,11 +29,11 @@ class Latent:
     cells: Cells | None = None
 
     def __post_init__(self) -> None:
-        insist(len(self.radii) > 0 and 1 <= min(self.radii) <= max(self.radii) < EXACT, "radii must be 1 or more")
-        insist(self.image.dim * self.image.limit**2 < EXACT, "an image has too many coordinates for exact norms")
+        insist(len(self.radii) > 0 and 1 <= min(self.radii) <= max(self.radii) < base.EXACT, "radii must be 1 or more")
+        insist(self.image.dim * self.image.limit**2 < base.EXACT, "an image has too many coordinates for exact norms")
         square = (self.image.dim, self.image.dim)
         for matrix in self.maps or ():
-            insist(matrix.shape == square and largest(matrix) <= MAP_LIMIT, "matrices must have entries below 16")
+            insist(matrix.shape == square and largest(matrix) <= base.MAP_LIMIT, "matrices must have entries below 16")
         fits = self.maps is None or (len(self.maps) == len(self.radii) and self.image.limit == LATENT_LIMIT)
         insist(fits, "there must be a matrix for every group")
 
@@ -69,22 +48,14 @@ class Latent:
         """Quantise radii and matrices given as real numbers."""
         return cls(
             image,
-            tuple(squared_radius(r, image.unit) for r in radii),
-            None if maps is None else tuple(quantise(m, MAP_BITS, MAP_LIMIT) for m in maps),
+            tuple(base.squared_radius(r, image.unit) for r in radii),
+            None if maps is None else tuple(base.quantise(m, base.MAP_BITS, base.MAP_LIMIT) for m in maps),
             cells,
         )
 
     @property
     def dim(self) -> int:
         return self.image.dim
-
-    def check(self, public: Public) -> None:
-        """Refuse groups that are not the schema's classes, or cells of them."""
-        if self.cells is not None:
-            self.cells.check(public)
-        groups = public.classes if self.cells is None else len(self.cells.classes)
-        insist(len(self.radii) == groups, "there must be a radius for every group")
-        self.image.check(public, groups)
 
     def grouped(self, batch: Batch) -> Batch:
         """The batch with each row's group in the place of its class."""
@@ -101,9 +72,9 @@ class Latent:
         if self.image.longest is not None and self.image.longest <= self.radii[k]:
             return z
         if self.maps is not None:
-            mapped = np.trunc((self.maps[k].astype(np.float64) @ z) / 2.0**MAP_BITS)
+            mapped = np.trunc((self.maps[k].astype(np.float64) @ z) / 2.0**base.MAP_BITS)
             z = np.clip(mapped, -LATENT_LIMIT, LATENT_LIMIT)
-        return within(clip_rows(z, self.radii[k]), self.radii[k])
+        return base.within(base.clip_rows(z, self.radii[k]), self.radii[k])
 
 
 @dataclass(frozen=True)
@@ -134,9 +105,7 @@ class GroupSums(Query):
 
     def __post_init__(self) -> None:
         insist(self.second in SECONDS, f"second must be one of {', '.join(SECONDS)}")
-        insist(len(self.shares) == (2 if self.second == "none" else 3), "every part needs its share")
-        insist(min(self.shares) > 0.0, "shares must be positive")
-        check_shares(self.shares)
+        base.check_shares(self.shares, 2 if self.second == "none" else 3)
         steps = self.latent.image.limit == LATENT_LIMIT or self.second == "none"
         insist(steps, "second moments are of images whose numbers are below 16")
 
@@ -168,12 +137,9 @@ class GroupSums(Query):
             blocks.append(np.concatenate(parts))
         return np.concatenate(blocks)
 
-    def check(self, public: Public) -> None:
-        self.latent.check(public)
-
     def total(self, batch: Batch) -> IntArray:
         total = np.zeros((len(self.latent.radii), self.size // len(self.latent.radii)), dtype=np.int64)
-        for chunk in batch.chunks(min(BATCH_CAP, max(1, CHUNK_CELLS // self.latent.dim))):
+        for chunk in batch.chunks(self.latent.dim):
             grouped = self.latent.grouped(chunk)
             for k, step in enumerate(self._steps):
                 z = self.latent.rows(grouped, k)
@@ -182,7 +148,7 @@ class GroupSums(Query):
                 if self.second == "outer":
                     parts.append((z @ z.T)[np.triu_indices(len(z))])
                 elif self.second == "norm":
-                    parts.append([np.floor(squared_norms(z) / step).sum()])
+                    parts.append([np.floor(base.squared_norms(z) / step).sum()])
                 total[k] += np.concatenate(parts).astype(np.int64)
         return total.ravel()
 
@@ -218,15 +184,15 @@ class FeatureMoments(Query):
     shares: tuple[float, float]
 
     def __post_init__(self) -> None:
-        insist(1 <= self.radius < EXACT and self.classes >= 1, "the radius and the classes must be at least 1")
-        insist(min(self.shares) > 0.0 and self.image.limit == LATENT_LIMIT, "shares must be positive")
-        insist(self.image.dim * self.image.limit**2 < EXACT, "an image has too many coordinates for exact norms")
-        check_shares(self.shares)
+        insist(1 <= self.radius < base.EXACT and self.classes >= 1, "the radius and the classes must be at least 1")
+        exact = self.image.limit == LATENT_LIMIT and self.image.dim * LATENT_LIMIT**2 < base.EXACT
+        insist(exact, "an image has too many coordinates for exact norms")
+        base.check_shares(self.shares, 2)
 
     @classmethod
     def of(cls, image: Image, radius: float, classes: int, shares: tuple[float, float]) -> FeatureMoments:
         """Quantise a radius given in the kernel's units."""
-        return cls(image, squared_radius(radius, image.unit), classes, shares)
+        return cls(image, base.squared_radius(radius, image.unit), classes, shares)
 
     @property
     def reach(self) -> Reach:
@@ -239,17 +205,13 @@ class FeatureMoments(Query):
         sums = np.full(self.image.dim * self.classes, cross / math.sqrt(self.radius))
         return np.concatenate([_outer_weights(self.image.dim) * second / self.radius, sums])
 
-    def check(self, public: Public) -> None:
-        insist(self.classes == public.classes, "there must be a sum for every class of the schema")
-        self.image.check(public, 1)
-
     def total(self, batch: Batch) -> IntArray:
         dim = self.image.dim
         gram, cross = np.zeros((dim, dim), np.int64), np.zeros((dim, self.classes), np.int64)
-        for chunk in batch.chunks(min(BATCH_CAP, max(1, CHUNK_CELLS // dim))):
+        for chunk in batch.chunks(dim):
             for k in range(self.classes):
-                phi = clip_rows(self.image.rows(chunk, chunk.labels == k, 0), self.radius)
-                phi = within(phi, self.radius)
+                features = self.image.rows(chunk, chunk.labels == k, 0)
+                phi = base.within(base.clip_rows(features, self.radius), self.radius)
                 # Exact: whole numbers below 2^32, at most 2^20 of them. int64 from here on.
                 gram += (phi @ phi.T).astype(np.int64)
                 cross[:, k] += phi.sum(axis=1).astype(np.int64)
@@ -279,3 +241,6 @@ def _symmetric(upper: FloatArray, dim: int) -> FloatArray:
     found = np.empty((len(upper), dim, dim))
     found[:, rows, columns] = found[:, columns, rows] = upper
     return found
+
+
+KINDS = (GroupSums, FeatureMoments, Latent)  # that a question may be made of

@@ -27,10 +27,8 @@ class Histograms(Query):
     shares: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        insist(len(self.shares) == len(self.sizes) > 0, "shares must be one for each column")
+        check_shares(self.shares, len(self.sizes))
         insist(min(self.sizes) >= 1 and self.classes >= 1, "columns have bins, and labels classes")
-        insist(min(self.shares) > 0.0, "shares must be positive")
-        check_shares(self.shares)
 
     @property
     def reach(self) -> Reach:
@@ -45,8 +43,8 @@ class Histograms(Query):
         return np.tile(np.repeat(np.sqrt(self.shares), self.sizes), self.classes)
 
     def check(self, public: Public) -> None:
-        insist(not public.coordinates, "columns in groups have no histograms")
-        insist((self.sizes, self.classes) == (public.sizes, public.classes), "histograms must be those of the schema")
+        fits = not public.coordinates and (self.sizes, self.classes) == (public.sizes, public.classes)
+        insist(fits, "histograms must be those of the schema")
 
     def total(self, batch: Batch) -> IntArray:
         cells = []
@@ -60,3 +58,6 @@ class Histograms(Query):
     def unpack(self, flat: FloatArray) -> list[FloatArray]:
         """One (classes, bins) array for each column."""
         return np.split(flat.reshape(self.classes, -1), np.cumsum(self.sizes)[:-1], axis=1)
+
+
+KINDS = (Histograms,)  # that a question may be made of

@@ -12,23 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.private.queries.base import (
-    EXACT,
-    FIXED_BITS,
-    LATENT_BITS,
-    LATENT_LIMIT,
-    MAP_BITS,
-    MAP_LIMIT,
-    Batch,
-    BoolArray,
-    FloatArray,
-    Image,
-    IntArray,
-    Public,
-    insist,
-    largest,
-    quantise,
-)
+from sfumato.private.queries import base
+from sfumato.private.queries.base import LATENT_LIMIT, Batch, BoolArray, FloatArray, Image, IntArray, insist, largest
 
 FACTORS = (1, 2, 4, 8)  # of a squared distance: at most 2^15 on the latent grid
 MAPPED_LIMIT = LATENT_LIMIT << 10  # of centres where a matrix has been applied: no row is farther than that
@@ -51,7 +36,7 @@ class ScoreImage(Image):
     def of(cls, tables: Sequence[Sequence[FloatArray]]) -> ScoreImage:
         """Quantise tables of real numbers."""
         return cls(
-            tuple(tuple(np.append(quantise(t, LATENT_BITS, LATENT_LIMIT), 0) for t in row) for row in tables),
+            tuple(tuple(np.append(base.quantise(t, base.LATENT_BITS, LATENT_LIMIT), 0) for t in row) for row in tables),
         )
 
     @property
@@ -61,11 +46,6 @@ class ScoreImage(Image):
     @cached_property
     def _float_tables(self) -> tuple[tuple[FloatArray, ...], ...]:
         return tuple(tuple(t.astype(np.float64) for t in row) for row in self.tables)
-
-    def check(self, public: Public, classes: int) -> None:
-        insist(not public.coordinates, "columns in groups have no scores")
-        sizes = {tuple(len(table) - 1 for table in row) for row in self.tables}
-        insist(len(self.tables) >= classes and sizes == {public.sizes}, "latent tables must be those of the schema")
 
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         codes = batch.codes[:, mine]
@@ -91,10 +71,6 @@ class AffineImage(Image):
     def dim(self) -> int:
         return int(self.centres.shape[1])
 
-    def check(self, public: Public, classes: int) -> None:
-        insist(public.values, "the source was not asked for values")
-        insist(len(self.centres) >= classes and self.dim == len(public.sizes), "centres must be those of the schema")
-
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         assert batch.fixed is not None
         fixed = batch.fixed[:, mine]
@@ -116,7 +92,7 @@ class ProjectedImage(Image):
     def __post_init__(self) -> None:
         insist(self.centres.ndim == 2 and largest(self.centres) <= MAPPED_LIMIT, "centres must be below 2^14")
         fits = self.matrix is None or (
-            self.matrix.ndim == 2 and len(self.matrix) == self.dim and largest(self.matrix) <= MAP_LIMIT
+            self.matrix.ndim == 2 and len(self.matrix) == self.dim and largest(self.matrix) <= base.MAP_LIMIT
         )
         insist(fits, "matrices must have entries below 16, and a row for each coordinate of the centres")
 
@@ -124,24 +100,19 @@ class ProjectedImage(Image):
     def of(cls, centres: FloatArray, matrix: FloatArray | None = None) -> ProjectedImage:
         """Quantise centres and a matrix given as real numbers."""
         return cls(
-            quantise(centres, LATENT_BITS, LATENT_LIMIT if matrix is None else MAPPED_LIMIT),
-            None if matrix is None else quantise(matrix, MAP_BITS, MAP_LIMIT),
+            base.quantise(centres, base.LATENT_BITS, LATENT_LIMIT if matrix is None else MAPPED_LIMIT),
+            None if matrix is None else base.quantise(matrix, base.MAP_BITS, base.MAP_LIMIT),
         )
 
     @property
     def dim(self) -> int:
         return int(self.centres.shape[1])
 
-    def check(self, public: Public, classes: int) -> None:
-        insist(public.coordinates > 0, "the source has no projection: its columns are not in groups")
-        taken = self.dim if self.matrix is None else int(self.matrix.shape[1])
-        insist(len(self.centres) >= classes and taken == public.coordinates, "centres must be those of the schema")
-
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         assert batch.projected is not None
         z = batch.projected[:, mine].astype(np.float64)
         if self.matrix is not None:
-            z = np.trunc((self.matrix.astype(np.float64) @ z) / 2.0**MAP_BITS)
+            z = np.trunc((self.matrix.astype(np.float64) @ z) / 2.0**base.MAP_BITS)
         return np.asarray(np.clip(z - self.centres[k][:, None], -LATENT_LIMIT, LATENT_LIMIT))
 
 
@@ -157,24 +128,19 @@ class ColumnImage(Image):
 
     def __post_init__(self) -> None:
         insist(self.centres.ndim == 2 and self.centres.size > 0, "centres must be there")
-        inside = self.centres.min() >= 0 and self.centres.max() <= 1 << FIXED_BITS
+        inside = self.centres.min() >= 0 and self.centres.max() <= 1 << base.FIXED_BITS
         insist(bool(inside) and self.factor in FACTORS, "centres must lie between the bounds, factors be 1, 2, 4 or 8")
 
     @property
     def dim(self) -> int:
         return 2 * int(self.centres.shape[1])
 
-    def check(self, public: Public, classes: int) -> None:
-        insist(public.values, "the source was not asked for values")
-        fits = len(self.centres) >= classes and self.dim == 2 * len(public.sizes)
-        insist(fits, "centres must be those of the schema")
-
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         assert batch.fixed is not None
         fixed = batch.fixed[:, mine]
-        apart = np.trunc((fixed - self.centres[k][:, None]) * 2.0 ** (LATENT_BITS - FIXED_BITS))
+        apart = np.trunc((fixed - self.centres[k][:, None]) * 2.0 ** (base.LATENT_BITS - base.FIXED_BITS))
         apart = np.where(fixed < 0, 0.0, apart)
-        return np.concatenate([apart, np.trunc(apart * apart * (self.factor * 2.0**-LATENT_BITS))])
+        return np.concatenate([apart, np.trunc(apart * apart * (self.factor * 2.0**-base.LATENT_BITS))])
 
 
 @dataclass(frozen=True)
@@ -192,12 +158,12 @@ class Cells:
         fits = all(c.ndim == 2 and len(c) > 0 and largest(c) <= LATENT_LIMIT for c in self.centres)
         insist(fits and self.image.limit == LATENT_LIMIT, "every class has at least one cell, with a centre below 16")
         alike = {c.shape[1] for c in self.centres} == {self.image.dim}
-        insist(alike and self.image.dim < EXACT >> 34, "centres must have the image's coordinates")
+        insist(alike and self.image.dim < base.EXACT >> 34, "centres must have the image's coordinates")
 
     @classmethod
     def of(cls, image: Image, centres: Sequence[FloatArray]) -> Cells:
         """Quantise centres given as real numbers."""
-        return cls(image, tuple(quantise(c, LATENT_BITS, LATENT_LIMIT) for c in centres))
+        return cls(image, tuple(base.quantise(c, base.LATENT_BITS, LATENT_LIMIT) for c in centres))
 
     @property
     def classes(self) -> tuple[int, ...]:
@@ -207,11 +173,6 @@ class Cells:
     def around(self) -> Shifted:
         """The image seen from each cell's centre."""
         return Shifted(self.image, self.classes, np.concatenate(self.centres))
-
-    def check(self, public: Public) -> None:
-        """Refuse cells of other classes than the schema's."""
-        insist(len(self.centres) == public.classes, "cells must be those of the schema's classes")
-        self.image.check(public, public.classes)
 
     def find(self, batch: Batch) -> IntArray:
         """The cell of every row, counted through all classes."""
@@ -246,10 +207,6 @@ class Shifted(Image):
     def dim(self) -> int:
         return self.image.dim
 
-    def check(self, public: Public, classes: int) -> None:
-        insist(len(self.classes) >= classes and max(self.classes) < public.classes, "cells must be of the classes")
-        self.image.check(public, public.classes)
-
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         z = self.image.rows(batch, mine, self.classes[k]) - self.centres[k][:, None]
         return np.asarray(np.clip(z, -LATENT_LIMIT, LATENT_LIMIT))
@@ -265,11 +222,10 @@ class Within(Image):
     def dim(self) -> int:
         return self.cells.image.dim
 
-    def check(self, public: Public, classes: int) -> None:
-        insist(len(self.cells.centres) >= classes, "cells must be those of the classes")
-        self.cells.check(public)
-
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         z = self.cells.image.rows(batch, mine, k)
         own = self.cells.centres[k][self.cells.nearest(z, k)]
         return np.asarray(np.clip(z - own.T, -LATENT_LIMIT, LATENT_LIMIT))
+
+
+KINDS = (ScoreImage, AffineImage, ProjectedImage, ColumnImage, Cells, Shifted, Within)  # that a question may be made of

@@ -23,24 +23,13 @@ from functools import cache
 
 import numpy as np
 
-from sfumato.private.queries.base import (
-    EXACT,
-    LATENT_BITS,
-    LATENT_LIMIT,
-    SHRINK,
-    Batch,
-    BoolArray,
-    FloatArray,
-    Image,
-    IntArray,
-    Public,
-    insist,
-)
+from sfumato.private.queries import base
+from sfumato.private.queries.base import Batch, BoolArray, FloatArray, Image, IntArray, insist
 
 FREQUENCY_BITS = 16  # fractional bits of a frequency, in turns a latent unit
 TURN_BITS = 14  # phases in the table
 WAVE_BITS = 15  # fractional bits of a cosine or sine
-PHASE_BITS = FREQUENCY_BITS + LATENT_BITS
+PHASE_BITS = FREQUENCY_BITS + base.LATENT_BITS
 
 
 @dataclass(frozen=True)
@@ -60,16 +49,17 @@ class WaveImage(Image):
     def __post_init__(self) -> None:
         fits = self.frequencies.ndim == 2 and len(self.frequencies) and self.frequencies.shape[1] == self.image.dim
         insist(bool(fits), "every frequency must have one number for each latent coordinate")
-        phases = np.abs(self.frequencies.astype(np.float64)).sum(axis=1).max() * LATENT_LIMIT
+        phases = np.abs(self.frequencies.astype(np.float64)).sum(axis=1).max() * base.LATENT_LIMIT
         insist(
-            bool(phases < EXACT // 2) and self.image.limit == LATENT_LIMIT, "frequencies are too high for exact phases"
+            bool(phases < base.EXACT // 2) and self.image.limit == base.LATENT_LIMIT,
+            "frequencies are too high for exact phases",
         )
 
     @classmethod
     def of(cls, image: Image, frequencies: FloatArray) -> WaveImage:
         """Quantise frequencies given as real numbers, in radians a latent unit."""
         turns = np.asarray(frequencies) / (2.0 * math.pi) * 2.0**FREQUENCY_BITS
-        insist(bool((np.abs(turns) < EXACT).all()), "frequencies must be numbers, and not too high")
+        insist(bool((np.abs(turns) < base.EXACT).all()), "frequencies must be numbers, and not too high")
         return cls(image, np.rint(turns).astype(np.int64))
 
     @property
@@ -85,13 +75,12 @@ class WaveImage(Image):
         """The frequencies as they are asked for, in radians a latent unit."""
         return self.frequencies.astype(np.float64) * (2.0 * math.pi * 2.0**-FREQUENCY_BITS)
 
-    def check(self, public: Public, classes: int) -> None:
-        self.image.check(public, classes)
-
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         places = self.places(self.image.rows(batch, mine, k))
-        cosines, sines = wave_table()
-        return np.concatenate([cosines[places], sines[places]])
+        found = np.empty((2, *places.shape))
+        for table, out in zip(wave_table(), found, strict=True):
+            np.take(table, places, out=out, mode="clip")  # every place is in the table; other modes would copy
+        return found.reshape(self.dim, -1)
 
     def places(self, z: FloatArray) -> IntArray:
         """Where each row, a column of z, stands in the table at each frequency. The product is exact: every sum of its
@@ -108,7 +97,10 @@ def wave_table() -> tuple[FloatArray, FloatArray]:
     for every phase. No value is so near a whole number that another machine's cos would round it to another one.
     """
     angles = (np.arange(1 << TURN_BITS) + 0.5) * (2.0 * math.pi / (1 << TURN_BITS))
-    height = 2.0**WAVE_BITS * SHRINK
+    height = 2.0**WAVE_BITS * base.SHRINK
     cosines, sines = np.trunc(np.cos(angles) * height), np.trunc(np.sin(angles) * height)
     insist(bool((cosines**2 + sines**2 <= 4.0**WAVE_BITS).all()), "a wave is higher than one")
     return cosines, sines
+
+
+KINDS = (WaveImage,)  # that a question may be made of

@@ -28,32 +28,8 @@ MOST_TEXT = 1 << 26
 DTYPES = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
 REFUSED = "a question is made of sfumato's own query classes, plain numbers and plain arrays of int64 or float64"
 
-KINDS: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        histograms.Histograms,
-        group_sums.GroupSums,
-        group_sums.FeatureMoments,
-        group_sums.Latent,
-        gradients.Gradient,
-        gradients.ClippedGradient,
-        gradients.LabelModel,
-        images.ScoreImage,
-        images.AffineImage,
-        images.ProjectedImage,
-        images.ColumnImage,
-        images.Cells,
-        images.Shifted,
-        images.Within,
-        features.FeatureImage,
-        features.WithOne,
-        features.QuadraticImage,
-        waves.WaveImage,
-        rows.RowVectors,
-        rows.Whole,
-        law.Slices,
-    )
-}
+_MODULES = (features, gradients, group_sums, histograms, images, law, rows, waves)
+KINDS: dict[str, type] = {kind.__name__: kind for module in _MODULES for kind in module.KINDS}
 
 
 def encode(question: Any) -> bytes:

@@ -269,3 +269,6 @@ def _check_counts(slices: Slices) -> None:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+KINDS = (Slices,)  # that a question may be made of

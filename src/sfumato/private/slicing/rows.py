@@ -35,6 +35,7 @@ from sfumato.private.queries.base import (
     Public,
     clip_rows,
     insist,
+    rehearse,
     squared_norms,
     squared_radius,
 )
@@ -85,8 +86,7 @@ class RowVectors:
 
     def check(self, public: Public) -> None:
         """Refuse vectors that are not those of the schema."""
-        insist(self.classes == public.classes, "there must be a coordinate for every class of the schema")
-        self.image.check(public, self.classes)
+        rehearse(self.find, (self.dim, 3 * public.classes), public)
 
     def find(self, batch: Batch) -> FloatArray:
         """The vectors of some rows, one a column: whole numbers held as float64, a zero for one that is too long."""
@@ -244,3 +244,6 @@ def whole(vectors: FloatArray, sigma: float, bits: Bits) -> NoisyRows:
     unit = 2.0**LATENT_BITS
     totals = np.ascontiguousarray(vectors.T).astype(np.int64)
     return NoisyRows(noisy(totals, np.full(totals.shape, sigma * unit), bits) / unit, sigma, None)
+
+
+KINDS = (RowVectors, Whole)  # that a question may be made of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,8 @@ def test_one_odd_row_of_a_list_blanks_no_other(odd: Any, place: int) -> None:
     cells[place] = [None] * X.shape[1]
     blank = model().fit(cells, y.tolist())
     cells[place] = odd
-    assert np.array_equal(model().fit(cells, y.tolist()).means_, blank.means_)
+    for kind in (list, tuple, deque):
+        assert np.array_equal(model().fit(kind(cells), kind(y.tolist())).means_, blank.means_)
 
 
 @pytest.mark.parametrize("rows", [[], [1.0, 2.0, [1.0, 2.0]], [[], [], [1.0]], ["ab", "cd"]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ def _frame(X: Any) -> pd.DataFrame:
         return X
     if scipy.sparse.issparse(X):
         raise ArgumentError("X is sparse; give a dense array: X.toarray()")
-    if isinstance(X, (list, tuple)):
+    if isinstance(X, Sequence):
         # A list declares no shape. Most of its rows speak for it, so that no single odd one blanks all others.
         widths = Counter(len(row) if _is_row(row) else 0 for row in X)
         width = max(widths, key=lambda width: (widths[width], width), default=0)
@@ -189,8 +190,8 @@ def _is_row(row: Any) -> bool:
 
 def _labels(y: Any) -> pd.Series:
     """Labels by their declared type, or every one for itself in a list."""
-    if isinstance(y, (list, tuple)):
-        return pd.Series(y, dtype=object)
+    if isinstance(y, Sequence):
+        return pd.Series(list(y), dtype=object)
     if isinstance(y, pd.Series):
         return y.reset_index(drop=True)
     array = np.asarray(y)

@@ -396,8 +396,8 @@ def parse(text: str, columns: Mapping[str, Column]) -> Condition:
         columns: the columns of a schema, by name (`Schema.columns`).
 
     Returns:
-        The condition as a node, whose `holds` says for which rows of a frame it is true. Its `str` reads back as the
-        same node.
+        The condition as a node, whose `holds` says for which rows of a frame it is true. Its `str` is the condition in
+        one spelling, which reads back as the same node unless it is now longer or deeper than a text may be.
 
     Raises:
         ArgumentError: in one line, if the text is not a condition, is too long or too deep, or speaks of columns or

@@ -126,6 +126,15 @@ class Date(_Column):
         return self
 
 
+def category_text(value: CategoryValue) -> str:
+    """A value of a category as cells are compared with it.
+
+    >>> category_text(1.0), category_text(" a "), category_text("TRUE")
+    ('1', 'a', 'true')
+    """
+    return canonical(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+
+
 class Category(_Column):
     """One of a public list of values, compared as text (1.0 as 1)."""
 
@@ -158,10 +167,7 @@ class Category(_Column):
     @property
     def texts(self) -> tuple[str, ...]:
         """The values as cells are compared with them."""
-        return tuple(
-            canonical(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
-            for value in self.values
-        )
+        return tuple(map(category_text, self.values))
 
 
 Column: TypeAlias = Annotated[Number | Date | Category, Field(discriminator="type")]

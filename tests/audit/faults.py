@@ -14,6 +14,7 @@ from sfumato.audit.membership import MembershipGame
 from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
 from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.questions import unpack
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
@@ -170,7 +171,7 @@ class TellsCounts(Job):
         made = super().release(curator, *others)
         assert isinstance(made, GeneratorRelease)
         query = Histograms(self.layout.sizes, self.layout.classes, self.plan.column_shares)
-        counts = query.unpack(self.engine.total(query))[0].sum(axis=1) + 0.5  # a release wants them positive
+        counts = unpack(query, self.engine.total(query))[0].sum(axis=1) + 0.5  # a release wants them positive
         return replace(made, bought=replace(made.bought, counts=counts))
 
 

@@ -13,11 +13,11 @@ from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.mixture import fit_mixture, nearest_correlation, settle
 from sfumato.mechanisms.moments import Look, Space, choose_space, combine, entry_variance, to_plain, unclipped
 from sfumato.mechanisms.plan import Plan, radius
+from sfumato.mechanisms.questions import score_image
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.queries.base import MAP_BITS, Answer, Batch, Query
 from sfumato.private.queries.group_sums import GroupSums
-from sfumato.private.queries.images import ScoreImage
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.schema.schema import Schema
 
@@ -358,7 +358,7 @@ def test_nearest_correlation_is_one_and_leaves_one_alone() -> None:
 
 
 def plain_space(dim: int, spread: float) -> Space:
-    return Space.plain(ScoreImage.of([[np.array([-1.0, 1.0])] * dim]), np.array([spread]))
+    return Space.plain(score_image([[np.array([-1.0, 1.0])] * dim]), np.array([spread]))
 
 
 def test_the_choice_of_space_follows_the_predicted_loss() -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms.questions import row_question, score_image
 from sfumato.private.accounting import delta_of
-from sfumato.private.queries.images import ScoreImage
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowPlan, RowVectors, Whole, plan_rows
+from sfumato.private.slicing.rows import RowPlan, Whole, plan_rows
 
 TABLES = np.random.default_rng(4)
-VECTORS = RowVectors.of(ScoreImage.of([[TABLES.normal(size=9) for _ in range(12)]]), 1, radius=2.0)
+VECTORS = row_question(score_image([[TABLES.normal(size=9) for _ in range(12)]]), 1, radius=2.0)
 
 
 def plan(projections: int = 6, **more: Any) -> RowPlan:

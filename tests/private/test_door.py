@@ -13,6 +13,7 @@ import pytest
 
 from sfumato.errors import ArgumentError, TableError
 from sfumato.mechanisms.asker import Client
+from sfumato.mechanisms.questions import unpack
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
@@ -274,7 +275,7 @@ def one_long_row() -> tuple[GroupSums, Batch]:
 
 
 def counted(query: GroupSums, batch: Batch) -> float:
-    return float(query.unpack(query.total(batch).astype(np.float64))[0][0])
+    return float(unpack(query, query.total(batch).astype(np.float64))[0][0])
 
 
 def test_a_row_that_is_longer_than_its_image_says_counts_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:

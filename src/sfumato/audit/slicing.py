@@ -20,14 +20,14 @@ from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import Insider
 from sfumato.audit.queries import CORNER, GROUP, HIGH, LOW, MIDDLE, NUMBER, RADIUS, Summed
 from sfumato.mechanisms.asker import Client
+from sfumato.mechanisms.questions import row_question, score_image
 from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.queries.base import SLACK
 from sfumato.private.queries.histograms import Histograms
-from sfumato.private.queries.images import ScoreImage
-from sfumato.private.slicing.rows import RowPlan, RowVectors, plan_rows
+from sfumato.private.slicing.rows import RowPlan, plan_rows
 from sfumato.private.source import Source
 from sfumato.published.slicing import release_slices, theorem_sigma
 from sfumato.schema.layout import FloatArray, Layout
@@ -36,9 +36,7 @@ from sfumato.tables import open_table
 
 COLUMNS = [f"x{i}" for i in range(6)]
 SPACE = Schema.of({"label": "group", "columns": dict.fromkeys(COLUMNS, NUMBER) | {"group": GROUP}})
-VECTORS = RowVectors.of(
-    ScoreImage.of([[np.array([-CORNER, 0.0, CORNER])] * len(COLUMNS)] * 2), classes=2, radius=RADIUS
-)
+VECTORS = row_question(score_image([[np.array([-CORNER, 0.0, CORNER])] * len(COLUMNS)] * 2), classes=2, radius=RADIUS)
 HISTOGRAMS = Histograms((3,) * len(COLUMNS), 2, (1.0 / len(COLUMNS),) * len(COLUMNS))
 BESIDE = 0.3  # of what is claimed, the mu that histograms take
 WHERE = "how many rows, and how much noise, learned statistic"

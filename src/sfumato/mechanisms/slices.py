@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms.questions import projected_image, row_question, score_image
 from sfumato.private.queries.base import Image
-from sfumato.private.queries.images import ProjectedImage, ScoreImage
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import RowVectors, Whole, plan_rows
 from sfumato.schema.layout import Layout
@@ -97,11 +97,11 @@ def plan_slices(
 def row_vectors(image: Image, classes: int, reach: float) -> RowVectors:
     """What is asked of every row: its image and its class, clipped together."""
     height = HEIGHT if classes > 1 else 0.0
-    return RowVectors.of(image, classes, math.hypot(reach, height), height)
+    return row_question(image, classes, math.hypot(reach, height), height)
 
 
 def flat_image(layout: Layout) -> Image:
     """An image of the dimensions that rows will have, for a plan, which sees none."""
     if layout.groups:
-        return ProjectedImage.of(np.zeros((layout.classes, Projection.of(layout.groups).dim)))
-    return ScoreImage.of([[np.zeros(size) for size in layout.sizes]] * layout.classes)
+        return projected_image(np.zeros((layout.classes, Projection.of(layout.groups).dim)))
+    return score_image([[np.zeros(size) for size in layout.sizes]] * layout.classes)

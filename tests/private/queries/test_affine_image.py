@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.mechanisms.questions import latent_space
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries.base import FIXED_BITS, LATENT_LIMIT, Batch
@@ -40,7 +41,7 @@ def cases(draw: st.DrawFn) -> tuple[GroupSums, list[tuple[list[int], int]], int]
     image = AffineImage(np.rint(rng.uniform(-0.5, 1.5, (2, dim)) * TOP), factor)
     maps = [rng.normal(size=(dim, dim)) * 3 for _ in range(2)] if draw(st.booleans()) else None
     radii = draw(st.lists(st.sampled_from([0.01, 1.0, 3.0, 40.0]), min_size=2, max_size=2))
-    query = GroupSums(Latent.of(image, radii, maps), draw(st.sampled_from(SHARES)), "outer")
+    query = GroupSums(latent_space(image, radii, maps), draw(st.sampled_from(SHARES)), "outer")
     row = st.tuples(st.lists(place, min_size=dim, max_size=dim), st.integers(0, 1))
     return query, draw(st.lists(row, min_size=2, max_size=10)), dim
 
@@ -117,7 +118,7 @@ def test_totals_do_not_depend_on_source_order_or_workers(workers: int) -> None:
         )
     )
     query = GroupSums(
-        Latent.of(AffineImage(np.full((2, 2), TOP / 2), np.full((2, 2), 0.002)), [3.0, 3.0]), SHARES[0], "outer"
+        latent_space(AffineImage(np.full((2, 2), TOP / 2), np.full((2, 2), 0.002)), [3.0, 3.0]), SHARES[0], "outer"
     )
 
     def total(table: object, workers: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
+from sfumato.mechanisms.questions import latent_space, score_image, unpack
 from sfumato.private import source
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, MAP_BITS, MAP_LIMIT, Batch, Query
@@ -291,7 +292,7 @@ def moments(
     kind: type[GroupSums] = GroupSums,
 ) -> GroupSums:
     table = [np.array(column) for column in zip(*vectors, strict=True)]
-    return kind(Latent.of(ScoreImage.of([table, table]), [radius, radius]), shares)
+    return kind(latent_space(score_image([table, table]), [radius, radius]), shares)
 
 
 def worst_pair(shares: tuple[float, float, float], radius: float, kind: type[GroupSums] = GroupSums) -> Case:
@@ -400,7 +401,7 @@ def many_rows(
     bins, classes = 64, 2
     tables = [[rng.normal(size=bins) for _ in range(dim)] for _ in range(classes)]
     maps = [rng.normal(size=(dim, dim)) for _ in range(classes)] if mapped else None
-    image = tables if kind is FloatLatent else ScoreImage.of(tables)
+    image = tables if kind is FloatLatent else score_image(tables)
     latent = kind.of(image, [radius or math.sqrt(dim) * (dim if mapped else 1) ** 0.5] * classes, maps)
     codes = rng.integers(NOWHERE, bins, (dim, count)).astype(np.int16)
     return Rows(latent, codes, rng.integers(0, classes, count))
@@ -515,7 +516,7 @@ def test_rows_are_clipped_to_the_radius_and_not_further() -> None:
 
 
 def test_the_code_for_nowhere_sits_at_zero() -> None:
-    latent = Latent.of(ScoreImage.of([[np.array([1.0, 2.0]), np.array([3.0, 4.0])]]), [20.0])
+    latent = latent_space(score_image([[np.array([1.0, 2.0]), np.array([3.0, 4.0])]]), [20.0])
     z = latent.rows(Batch(np.array([[-1, 1], [0, -1]], dtype=np.int16), np.zeros(2, dtype=np.int64)), 0)
     assert z.T.tolist() == [[0, 3 * ONE], [2 * ONE, 0]]
 
@@ -550,7 +551,7 @@ def test_a_full_batch_of_extreme_rows_is_exact() -> None:
 
 
 def test_a_batch_above_the_cap_is_refused() -> None:
-    latent = Latent.of(ScoreImage.of([[np.array([1.0])]]), [2.0])
+    latent = latent_space(score_image([[np.array([1.0])]]), [2.0])
     rows = Batch(np.zeros((1, BATCH_CAP + 1), dtype=np.int16), np.zeros(BATCH_CAP + 1, dtype=np.int64))
     with pytest.raises(ValueError, match="at most"):
         GroupSums(latent, (0.2, 0.3, 0.5), "outer").total(rows)
@@ -582,7 +583,7 @@ def test_the_image_of_a_row_is_what_integers_say() -> None:
 
 def test_quantised_values_stay_inside_the_limits() -> None:
     wild = np.array([1e9, -1e9, np.inf, -np.inf, 15.99999, 0.3])
-    latent = Latent.of(ScoreImage.of([[wild]]), [1e-30], [np.array([[-1e300]])])
+    latent = latent_space(score_image([[wild]]), [1e-30], [np.array([[-1e300]])])
     assert np.abs(latent.image.tables[0][0]).max() == LATENT_LIMIT
     assert latent.image.tables[0][0].tolist()[-2:] == [round(0.3 * ONE), 0]
     assert latent.maps is not None
@@ -596,10 +597,10 @@ def test_quantised_values_stay_inside_the_limits() -> None:
 def test_histograms_unpack_to_one_table_a_column() -> None:
     query = Histograms((3, 2), 2, (0.25, 0.75))
     rows: list[Row] = [((0, 1), 0), ((2, -1), 1), ((2, 0), 1)]
-    first, second = query.unpack(query.total(batch(rows, 2)).astype(float))
+    first, second = unpack(query, query.total(batch(rows, 2)).astype(float))
     assert first.tolist() == [[1, 0, 0], [0, 0, 2]]
     assert second.tolist() == [[0, 1], [1, 0]]
-    first, second = query.unpack(query.weights)
+    first, second = unpack(query, query.weights)
     assert np.allclose(first, 0.5)
     assert np.allclose(second, math.sqrt(0.75))
 
@@ -608,7 +609,7 @@ def test_histograms_unpack_to_one_table_a_column() -> None:
 def test_moments_unpack_to_counts_sums_and_symmetric_matrices(dim: int) -> None:
     rows = many_rows(dim, 10, 100, True)
     query = GroupSums(rows.latent, (0.2, 0.3, 0.5), "outer")
-    counts, sums, second = query.unpack(query.total(rows.batch()).astype(float))
+    counts, sums, second = unpack(query, query.total(rows.batch()).astype(float))
     assert counts.shape == (2,)
     assert sums.shape == (2, dim)
     assert second.shape == (2, dim, dim)
@@ -636,7 +637,9 @@ def test_shares_that_are_not_shares_are_refused(shares: tuple[float, ...]) -> No
     if len(shares) == 2:
         with pytest.raises(ValueError, match="shares"):
             GroupSums(
-                Latent.of(ScoreImage.of([[np.array([1.0])]]), [2.0]), (shares[0] / 2, shares[0] / 2, shares[1]), "outer"
+                latent_space(score_image([[np.array([1.0])]]), [2.0]),
+                (shares[0] / 2, shares[0] / 2, shares[1]),
+                "outer",
             )
 
 
@@ -646,8 +649,8 @@ NAN = np.array([[math.nan]])
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: Latent.of(ScoreImage.of([[NAN[0]]]), [2.0]),
-        lambda: Latent.of(ScoreImage.of([[np.ones(1)]]), [2.0], [NAN]),
+        lambda: latent_space(score_image([[NAN[0]]]), [2.0]),
+        lambda: latent_space(score_image([[np.ones(1)]]), [2.0], [NAN]),
         lambda: Histograms((2,), 1, (math.nan,)),
     ],
     ids=["table", "map", "share"],

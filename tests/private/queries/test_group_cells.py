@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
+from sfumato.mechanisms.questions import around, cells_at, latent_space, score_image, unpack
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, Batch
 from sfumato.private.queries.group_sums import GroupSums, Latent
@@ -92,7 +93,7 @@ def test_three_hundred_columns_stay_exact(extreme: bool) -> None:
     rows = some_rows(cells, 40, 2)
     expected = [nearest(cells, latent_row(cells, c, k), k) for c, k in zip(rows.codes.T, rows.labels, strict=True)]
     assert cells.find(rows).tolist() == expected
-    wide = Latent(cells.around(), (2**60,) * 11, cells=cells)  # nothing is clipped
+    wide = Latent(around(cells), (2**60,) * 11, cells=cells)  # nothing is clipped
     sums, moments = GroupSums(wide, (0.5, 0.5)).total(rows), GroupSums(wide, (0.2, 0.3, 0.5), "outer").total(rows)
     centres = np.concatenate(cells.centres)
     block = 1 + 300 + 300 * 301 // 2
@@ -124,7 +125,7 @@ def test_of_centres_equally_near_the_first_has_the_row() -> None:
 
 def test_cells_are_counted_through_the_classes() -> None:
     image = ScoreImage(((np.array([-ONE, ONE, 0]),),) * 3)
-    cells = Cells.of(image, [np.array([[-1.0], [1.0]]), np.array([[0.3]]), np.array([[1.0], [-1.0]])])
+    cells = cells_at(image, [np.array([[-1.0], [1.0]]), np.array([[0.3]]), np.array([[1.0], [-1.0]])])
     assert cells.classes == (0, 0, 1, 2, 2)
     rows = batch([((code,), label) for label in range(3) for code in (0, 1)], 1)
     assert cells.find(rows).tolist() == [0, 1, 2, 2, 4, 3]
@@ -134,7 +135,7 @@ def test_cells_are_counted_through_the_classes() -> None:
 def test_values_in_data_units_have_cells_too() -> None:
     rng = np.random.default_rng(0)
     image = AffineImage(np.full((1, 4), 2.0**23), np.full((1, 4), 16.0 * ONE / 2.0**23))
-    cells = Cells.of(image, [rng.normal(scale=6.0, size=(5, 4))])
+    cells = cells_at(image, [rng.normal(scale=6.0, size=(5, 4))])
     fixed = rng.integers(0, 2**24 + 1, (4, 200)).astype(np.int32)
     fixed[rng.random((4, 200)) < 0.1] = -1
     rows = Batch(np.zeros((4, 200), dtype=np.int16), np.zeros(200, dtype=np.int64), fixed)
@@ -161,7 +162,7 @@ class Rows:
         swapped = np.stack([np.append(p, q), np.append(q, p)])
         codes = np.tile(rng.integers(0, BINS, (half, count)), (2, 1)).astype(np.int16)
         if rounded:
-            cells = Cells.of(ScoreImage.of([tables]), [swapped])
+            cells = cells_at(score_image([tables]), [swapped])
             return cls(cells.image, cells.centres, codes)
         return cls(Real(tables), (swapped,), codes)
 
@@ -210,7 +211,7 @@ def test_with_real_centres_rows_do_change_cell() -> None:
 
 
 def queries_of(cells: Cells, radius: float) -> list[Query]:
-    latent = Latent.of(cells.around(), [radius] * len(cells.classes), cells=cells)
+    latent = latent_space(around(cells), [radius] * len(cells.classes), cells=cells)
     return [GroupSums(latent, (0.3, 0.7)), GroupSums(latent, (0.2, 0.3, 0.5), "outer")]
 
 
@@ -252,9 +253,9 @@ def test_layout_and_type_of_codes_do_not_matter() -> None:
 def test_merged_cells_have_the_totals_of_their_class(dim: int) -> None:
     cells = cut(dim, 9, (3, 1, 4))
     rows = some_rows(cells, 500, 10)
-    still = type(cells.around())(cells.image, cells.classes, np.zeros((8, dim), dtype=np.int64))
+    still = type(around(cells))(cells.image, cells.classes, np.zeros((8, dim), dtype=np.int64))
     radius = 0.8 * math.sqrt(dim)
-    parted, whole = Latent.of(still, [radius] * 8, cells=cells), Latent.of(cells.image, [radius] * 3)
+    parted, whole = latent_space(still, [radius] * 8, cells=cells), latent_space(cells.image, [radius] * 3)
     pairs: list[tuple[Query, Query]] = [
         (GroupSums(parted, (0.3, 0.7)), GroupSums(whole, (0.3, 0.7))),
         (GroupSums(parted, (0.2, 0.3, 0.5), "outer"), GroupSums(whole, (0.2, 0.3, 0.5), "outer")),
@@ -268,7 +269,7 @@ def test_merged_cells_have_the_totals_of_their_class(dim: int) -> None:
 def test_rows_are_clipped_around_their_own_centre() -> None:
     cells = cut(6, 11, (3, 2))
     rows = some_rows(cells, 300, 12)
-    latent = Latent.of(cells.around(), [0.5, 1.0, 2.0, 0.1, 99.0], cells=cells)
+    latent = latent_space(around(cells), [0.5, 1.0, 2.0, 0.1, 99.0], cells=cells)
     grouped = latent.grouped(rows)
     for g, radius in enumerate(latent.radii):
         z = latent.rows(grouped, g)
@@ -336,7 +337,7 @@ def cell_cases(draw: st.DrawFn, adjacency: Adjacency, kind: type[Query], latent:
     put = draw(other.get(adjacency, rows.map(lambda r: [r])))
     shares = draw(st.sampled_from(SHARES))
     parts = (shares[0], 1.0 - shares[0]) if issubclass(kind, GroupSums) else shares
-    query = kind(latent(cells.around(), tuple(radii), cells=cells), parts)  # type: ignore[arg-type]
+    query = kind(latent(around(cells), tuple(radii), cells=cells), parts)  # type: ignore[arg-type]
     return Case(query, [row, *base], [*put, *base])
 
 
@@ -410,9 +411,9 @@ SPOTS = np.array([[3.0, 0.5], [3.0, -0.5], [3.5, 0.0], [-3.0, -0.5], [3.0, 9.0]]
 
 
 def two_cells(kind: type[Query], shares: tuple[float, ...]) -> Query:
-    image = ScoreImage.of([list(SPOTS.T)] * 2)
-    cells = Cells.of(image, [np.array([[3.0, 0.0], [-3.0, 0.0]])] * 2)
-    return kind(Latent.of(cells.around(), [RADIUS] * 4, cells=cells), shares)  # type: ignore[arg-type]
+    image = score_image([list(SPOTS.T)] * 2)
+    cells = cells_at(image, [np.array([[3.0, 0.0], [-3.0, 0.0]])] * 2)
+    return kind(latent_space(around(cells), [RADIUS] * 4, cells=cells), shares)  # type: ignore[arg-type]
 
 
 def at(spot: int, label: int = 0) -> Row:
@@ -452,9 +453,9 @@ def test_a_replacement_at_the_worst_angle_reaches_the_bound() -> None:
     shares = (0.1, 0.5, 0.4)
     x = shares[1] / (2 * shares[2])
     up, aside = np.array([1.0, 0.0]), np.array([-x, math.sqrt(1 - x * x)])
-    image = ScoreImage.of([list(np.stack([np.array([3.0, 0.0]) + RADIUS * way for way in (up, aside)]).T)])
-    cells = Cells.of(image, [np.array([[3.0, 0.0], [-3.0, 0.0]])])
-    query = GroupSums(Latent.of(cells.around(), [RADIUS] * 2, cells=cells), shares, "outer")
+    image = score_image([list(np.stack([np.array([3.0, 0.0]) + RADIUS * way for way in (up, aside)]).T)])
+    cells = cells_at(image, [np.array([[3.0, 0.0], [-3.0, 0.0]])])
+    query = GroupSums(latent_space(around(cells), [RADIUS] * 2, cells=cells), shares, "outer")
     bound = query.sensitivity(REPLACE_ONE)
     assert 0.99 * bound <= change(Case(query, [at(0)], [at(1)])) <= bound
     assert bound > math.sqrt(2.0) * 1.01
@@ -467,21 +468,21 @@ def test_sums_unpack_to_counts_and_sums() -> None:
     cells = cut(5, 13, (2, 3))
     rows = some_rows(cells, 100, 14)
     query = queries_of(cells, 2.0)[0]
-    counts, sums = query.unpack(query.total(rows).astype(float))
+    counts, sums = unpack(query, query.total(rows).astype(float))
     grouped = query.latent.grouped(rows)
     assert query.size == len(query.weights) == 5 * 6
     for g in range(5):
         z = query.latent.rows(grouped, g) / ONE
         assert counts[g] == z.shape[1]
         assert np.array_equal(sums[g], z.sum(axis=1))
-    weights, others = query.unpack(query.weights)
+    weights, others = unpack(query, query.weights)
     assert np.allclose(weights, math.sqrt(0.3))
     assert np.allclose(others * ONE, math.sqrt(0.7) / (2.0 * ONE))
 
 
 def test_what_is_no_query_is_refused() -> None:
-    image = ScoreImage.of([[np.array([1.0])]])
-    latent = Latent.of(image, [2.0])
+    image = score_image([[np.array([1.0])]])
+    latent = latent_space(image, [2.0])
     for shares in ((0.5, 0.6), (0.0, 1.0), (-0.5, 0.5)):
         with pytest.raises(ValueError, match="shares must be positive and add up to one"):
             GroupSums(latent, shares)
@@ -491,9 +492,9 @@ def test_what_is_no_query_is_refused() -> None:
     bad: list[Callable[[], Cells]] = [
         lambda: Cells(image, (np.zeros((0, 1), dtype=np.int64),)),
         lambda: Cells(image, (np.array([[LATENT_LIMIT + 1]]),)),
-        lambda: Cells.of(image, [np.array([[np.nan]])]),
+        lambda: cells_at(image, [np.array([[np.nan]])]),
     ]
     for build in bad:
         with pytest.raises(ValueError):
             build()
-    assert Cells.of(image, [np.array([[1e9]])]).centres[0].tolist() == [[LATENT_LIMIT]]
+    assert cells_at(image, [np.array([[1e9]])]).centres[0].tolist() == [[LATENT_LIMIT]]

@@ -14,6 +14,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
+from sfumato.mechanisms.questions import (
+    around,
+    cells_at,
+    clipped_gradient,
+    feature_moments,
+    latent_space,
+    projected_image,
+    unpack,
+)
 from sfumato.private import source
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import (
@@ -157,7 +166,7 @@ def spreads_of(world: World, kind: Any = GroupSums, latent: Any = Latent, larges
 
 def cell_spreads_of(world: World, kind: Any = GroupSums, latent: Any = Latent) -> Query:
     cells = world.cells()
-    around = cells.around()
+    around = around(cells)
     return kind(latent(around, tuple(world.radius(around) for _ in cells.classes), cells=cells), world.shares())
 
 
@@ -426,7 +435,7 @@ def check_tight(case: Case, adjacency: Adjacency) -> None:
 
 @pytest.mark.parametrize("shares", SHARES)
 def test_spreads_reach_their_bound(shares: tuple[float, float, float]) -> None:
-    query = GroupSums(Latent.of(PLAIN, [4.0, 4.0]), shares, "norm")
+    query = GroupSums(latent_space(PLAIN, [4.0, 4.0]), shares, "norm")
     check_tight(Case(query, FAR, [(1, 0)], [(1, 0), (0, 0)]), ADD_REMOVE)
     check_tight(Case(query, FAR, [(0, 0)], [(0, 1)]), LABEL)
     worst = (1, 0) if 4.0 * shares[1] > 2.0 else (2, 1)  # its opposite, or a row of another class
@@ -438,12 +447,12 @@ def test_no_replacement_along_a_line_moves_spreads_further(shares: tuple[float, 
     """Opposite rows, one of them shorter: what the proof says is the worst, at every length."""
     s = np.linspace(0.0, 1.0, 10_001)
     along = shares[1] * (1.0 + s) ** 2 + shares[2] * (1.0 - s**2) ** 2
-    assert along.max() <= GroupSums(Latent.of(PLAIN, [4.0, 4.0]), shares, "norm").sensitivity(REPLACE_ONE) ** 2
+    assert along.max() <= GroupSums(latent_space(PLAIN, [4.0, 4.0]), shares, "norm").sensitivity(REPLACE_ONE) ** 2
 
 
 def sure(slope: float, cap: float) -> ClippedGradient:
     """A model that is sure of class 0 where the first coordinate is positive, and of class 1 where it is negative."""
-    return ClippedGradient.of(PLAIN, np.array([[slope, 0.0, 0.0], [-slope, 0.0, 0.0]]), 4.0, cap)
+    return clipped_gradient(PLAIN, np.array([[slope, 0.0, 0.0], [-slope, 0.0, 0.0]]), 4.0, cap)
 
 
 @pytest.mark.parametrize("cap", [0.2, 1.0])
@@ -456,7 +465,7 @@ def test_a_gradient_reaches_its_bound(cap: float) -> None:
 
 @pytest.mark.parametrize("share", [0.05, 0.6, 0.95])
 def test_the_second_moment_reaches_its_bound(share: float) -> None:
-    query = FeatureMoments.of(WithOne(PLAIN), 4.0, 2, (share, 1.0 - share))
+    query = feature_moments(WithOne(PLAIN), 4.0, 2, (share, 1.0 - share))
     check_tight(Case(query, FAR, [(0, 1)], [(0, 1), (1, 1)]), ADD_REMOVE)
     after = [(0, 1)] if 2.0 * (1.0 - share) > 1.0 else [(0, BAD_LABEL)]
     check_tight(Case(query, FAR, [(0, 0)], after), LABEL)
@@ -476,7 +485,7 @@ def test_moments_within_cells_reach_their_bound(shares: tuple[float, float, floa
     x = min(1.0, shares[1] / (2.0 * shares[2]))
     centres = np.array([[5.0, 0.0, 0.0], [-5.0, 0.0, 0.0]])
     ways = np.array([[0.0, 1.0, 0.0], [0.0, -x, math.sqrt(1.0 - x * x)]])
-    query = GroupSums(Latent.of(Within(Cells.of(PLAIN, [centres, centres])), [2.0, 2.0]), shares, "outer")
+    query = GroupSums(latent_space(Within(cells_at(PLAIN, [centres, centres])), [2.0, 2.0]), shares, "outer")
     pool = on_grid(*(centres + 2.0 * ways))
     check_tight(Case(query, pool, [], [(0, 1)]), ADD_REMOVE)
     check_tight(Case(query, pool, [(0, 0)], [(0, 1)]), LABEL)
@@ -499,8 +508,8 @@ def test_columns_reach_their_bound(share: float) -> None:
 
 def many(dim: int, count: int, classes: int = 3, seed: int = 0) -> tuple[ProjectedImage, Cells, Batch]:
     rng = np.random.default_rng(seed)
-    image = ProjectedImage.of(rng.normal(size=(classes, dim)), rng.normal(size=(dim, dim)) / math.sqrt(dim))
-    cells = Cells.of(image, [rng.normal(size=(size + 1, dim)) for size in range(classes)])
+    image = projected_image(rng.normal(size=(classes, dim)), rng.normal(size=(dim, dim)) / math.sqrt(dim))
+    cells = cells_at(image, [rng.normal(size=(size + 1, dim)) for size in range(classes)])
     projected = np.rint(rng.normal(size=(dim, count)) * ONE).astype(np.int32)
     projected[:, :3] = [[LATENT_LIMIT, -LATENT_LIMIT, 0]] * dim
     fixed = rng.integers(0, TOP + 1, (dim, count)).astype(np.int32)
@@ -517,14 +526,14 @@ def queries(image: ProjectedImage, cells: Cells) -> dict[str, Query]:
     quadratic = QuadraticImage(image)
     slopes = rng.normal(size=(classes, quadratic.dim))
     return {
-        "spreads": GroupSums(Latent.of(image, [reach] * classes), (0.1, 0.6, 0.3), "norm"),
+        "spreads": GroupSums(latent_space(image, [reach] * classes), (0.1, 0.6, 0.3), "norm"),
         "points": GroupSums(
-            Latent.of(cells.around(), [reach] * len(cells.classes), cells=cells), (0.1, 0.6, 0.3), "norm"
+            latent_space(around(cells), [reach] * len(cells.classes), cells=cells), (0.1, 0.6, 0.3), "norm"
         ),
-        "shapes": GroupSums(Latent.of(Within(cells), [reach] * classes), (0.1, 0.1, 0.8), "outer"),
-        "shape": FeatureMoments.of(WithOne(image), reach, classes, (0.95, 0.05)),
-        "columns": GroupSums(Latent.of(columns, [0.3 * math.sqrt(dim)] * classes), (0.05, 0.95)),
-        "labels": ClippedGradient.of(quadratic, slopes, min(reach, 15.0), 0.2),
+        "shapes": GroupSums(latent_space(Within(cells), [reach] * classes), (0.1, 0.1, 0.8), "outer"),
+        "shape": feature_moments(WithOne(image), reach, classes, (0.95, 0.05)),
+        "columns": GroupSums(latent_space(columns, [0.3 * math.sqrt(dim)] * classes), (0.05, 0.95)),
+        "labels": clipped_gradient(quadratic, slopes, min(reach, 15.0), 0.2),
     }
 
 
@@ -730,7 +739,7 @@ def test_squared_norms_far_out_are_counted_in_steps(radius: int, step: int) -> N
         z = [int(x) for x in query.latent.rows(rows, 0)[:, 0]]
         norm = sum(x * x for x in z)
         assert query.total(rows).tolist() == [1, *z, norm // step]
-        found = query.unpack(query.total(rows).astype(float))[2][0]
+        found = unpack(query, query.total(rows).astype(float))[2][0]
         assert found == pytest.approx(norm / ONE**2, rel=2**-30)
         check_tight(Case(query, pool, [], [(i, 0)]), ADD_REMOVE)
 
@@ -762,7 +771,7 @@ def _gradient(query: ClippedGradient, z: tuple[int, ...], label: int) -> list[in
 @pytest.mark.parametrize("cap", [1.0, 0.2])
 def test_a_gradient_is_what_integers_say(cap: float) -> None:
     image, _, rows = many(4, 40)
-    query = ClippedGradient.of(image, np.random.default_rng(5).normal(size=(3, 4)), 15.9, cap)
+    query = clipped_gradient(image, np.random.default_rng(5).normal(size=(3, 4)), 15.9, cap)
     z = image.rows(rows, np.ones(40, dtype=bool), 0).astype(int)
     for i in range(40):
         if (z[:, i] ** 2).sum() <= query.radius:
@@ -777,7 +786,7 @@ def test_spreads_unpack_to_counts_sums_and_squared_norms() -> None:
     image, cells, rows = many(5, 100)
     query = queries(image, cells)["points"]
     assert isinstance(query, GroupSums)
-    counts, sums, norms = query.unpack(query.total(rows).astype(float))
+    counts, sums, norms = unpack(query, query.total(rows).astype(float))
     grouped = query.latent.grouped(rows)
     for g in range(len(cells.classes)):
         z = query.latent.rows(grouped, g) / ONE
@@ -789,7 +798,7 @@ def test_spreads_unpack_to_counts_sums_and_squared_norms() -> None:
 def test_a_gradient_unpacks_to_a_row_for_each_class() -> None:
     query = sure(1.0, 1.0)
     pool = on_grid([1.0, 2.0, 0.5])
-    found = query.unpack(query.total(batch(pool, [(0, 0)])).astype(float))
+    found = unpack(query, query.total(batch(pool, [(0, 0)])).astype(float))
     missed = 1.0 / (1.0 + math.exp(2.0))
     assert found == pytest.approx(np.outer([missed, -missed], pool[0] / ONE), abs=1e-3)
 
@@ -804,7 +813,7 @@ def test_what_is_no_query_is_refused() -> None:
         ("shares", lambda: GroupSums(latent, (0.5, math.nan, 0.5), "norm")),
         ("entries", lambda: ProjectedImage(np.zeros((1, 1), np.int64), np.array([[MAP_LIMIT + 1]]))),
         ("a row for each", lambda: ProjectedImage(np.zeros((1, 1), np.int64), np.ones((2, 1), np.int64))),
-        ("numbers", lambda: ProjectedImage.of(np.array([[math.nan]]))),
+        ("numbers", lambda: projected_image(np.array([[math.nan]]))),
         ("slope", lambda: ClippedGradient(image, slopes[:, :0], 4, 1.0)),
         ("slope", lambda: ClippedGradient(image, slopes + LATENT_LIMIT + 1, 4, 1.0)),
         ("radius", lambda: ClippedGradient(image, slopes, 0, 1.0)),

@@ -223,17 +223,6 @@ def check_shares(shares: tuple[float, ...], count: int) -> None:
     insist(fits, "shares must be positive, one for each part, and add up to one")
 
 
-def quantise(values: FloatArray, bits: int, limit: int) -> IntArray:
-    """Real numbers on a grid of so many fractional bits, cut off at a limit."""
-    insist(not np.isnan(values).any(), "latent tables and maps must be numbers")
-    return np.clip(np.rint(values * 2.0**bits), -limit, limit).astype(np.int64)
-
-
-def squared_radius(radius: float, unit: float = 2.0**-LATENT_BITS) -> int:
-    """The square of a radius on the grid, rounded down."""
-    return max(1, math.floor((radius / unit) ** 2))
-
-
 def largest(values: IntArray) -> int:
     """The largest absolute value, exact also where the smallest int64 is among them; 0 of none."""
     return max(int(values.max()), -int(values.min())) if values.size else 0

@@ -36,21 +36,6 @@ class FeatureImage(Image):
         small = max(largest(self.gates), largest(self.values)) <= base.MAP_LIMIT and self.image.limit == LATENT_LIMIT
         insist(small, "gates and values must have entries below 16")
 
-    @classmethod
-    def of(cls, image: Image, gates: FloatArray, values: FloatArray, bias: float) -> FeatureImage:
-        """Quantise matrices of real numbers, which stand before (z / sqrt(dim), bias)."""
-        scale = _input_scale(image.dim, bias)
-        return cls(
-            image,
-            base.quantise(gates * scale, base.MAP_BITS, base.MAP_LIMIT),
-            base.quantise(values * scale, base.MAP_BITS, base.MAP_LIMIT),
-        )
-
-    def matrices(self, bias: float) -> tuple[FloatArray, FloatArray]:
-        """The matrices before (z / sqrt(dim), bias) as quantised, which is what is applied."""
-        scale = _input_scale(self.image.dim, bias) * 2.0**base.MAP_BITS
-        return self.gates / scale, self.values / scale
-
     @property
     def dim(self) -> int:
         return 2 * len(self.gates)
@@ -121,11 +106,6 @@ class QuadraticImage(WithOne):
         products *= self.scale * 2.0**-base.LATENT_BITS
         np.trunc(products, out=products)
         return np.concatenate([with_one, np.clip(products, -LATENT_LIMIT, LATENT_LIMIT, out=products)])
-
-
-def _input_scale(dim: int, bias: float) -> FloatArray:
-    insist(bias > 0.0, "the bias must be positive")
-    return np.append(np.full(dim, 1.0 / math.sqrt(dim)), bias)
 
 
 KINDS = (FeatureImage, WithOne, QuadraticImage)  # that a question may be made of

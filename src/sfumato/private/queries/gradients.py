@@ -7,7 +7,6 @@ adds to the total is a function of that row alone, bit for bit. docs/proofs/adap
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -42,12 +41,6 @@ class LabelModel:
         insist(fits, "a label model has one margin for two classes, and as many as classes for more")
         small = max(map(abs, self.intercepts)) <= LATENT_LIMIT and self.evidence.dim <= MOST_FEATURES
         insist(small, "intercepts must be below 16, and columns at most 2^20")
-
-    @classmethod
-    def of(cls, intercepts: FloatArray, evidence: Sequence[Sequence[FloatArray]]) -> LabelModel:
-        """Quantise a model of real numbers."""
-        whole = base.quantise(intercepts, LATENT_BITS, LATENT_LIMIT)
-        return cls(tuple(int(value) for value in whole), ScoreImage.of(evidence))
 
     @property
     def margins(self) -> int:
@@ -97,11 +90,6 @@ class Gradient(Query):
         insist(fits, "features and model must have the same margins and columns")
         insist(1 <= self.radius < base.EXACT, "a squared radius must be at least 1 in the latent grid's units")
 
-    @classmethod
-    def of(cls, model: LabelModel, features: Sequence[Sequence[FloatArray]], radius: float) -> Gradient:
-        """Quantise features and a radius given as real numbers."""
-        return cls(model, ScoreImage.of(features), base.squared_radius(radius))
-
     @property
     def reach(self) -> Reach:
         return Reach(math.sqrt(2.0), math.sqrt(2.0) * 2.0, math.sqrt(2.0), False, 1)
@@ -125,10 +113,6 @@ class Gradient(Query):
     def _features(self, batch: Batch, m: int) -> FloatArray:
         bins = self.features.rows(batch, np.ones(len(batch), dtype=bool), m)
         return base.clip_rows(np.concatenate([np.full((1, len(batch)), 2.0**LATENT_BITS), bins]), self.radius)
-
-    def unpack(self, flat: FloatArray) -> FloatArray:
-        """(margins, 1 + columns), in the units of the features; the intercept is first."""
-        return flat.reshape(self.model.margins, -1) * 2.0 ** -(LATENT_BITS + PROBABILITY_BITS)
 
 
 @dataclass(frozen=True)
@@ -160,11 +144,6 @@ class ClippedGradient(Query):
         insist(1 <= self.radius < LARGEST_RADIUS, "the radius must be below 16")
         insist(0.0 < self.cap <= 1.0 and self._most >= 1, "the cap must be above 0 and at most 1")
 
-    @classmethod
-    def of(cls, image: base.Image, slopes: FloatArray, radius: float, cap: float) -> ClippedGradient:
-        """Quantise slopes and a radius given as real numbers."""
-        return cls(image, base.quantise(slopes, LATENT_BITS, LATENT_LIMIT), base.squared_radius(radius), cap)
-
     @property
     def reach(self) -> Reach:
         return Reach(1.0, 2.0, 2.0, False, 1)
@@ -192,10 +171,6 @@ class ClippedGradient(Query):
         """(classes, rows), with PROBABILITY_BITS fractional bits: exact products, a table, a division and a root."""
         logits = np.rint((self.slopes.astype(np.float64) @ phi) / 2.0**LATENT_BITS).astype(np.int64)
         return _short(base.clip_rows(_residuals(labels, softmax(logits)), self._most), self._most)
-
-    def unpack(self, flat: FloatArray) -> FloatArray:
-        """(classes, features), in the units of the features."""
-        return flat.reshape(self.slopes.shape) * 2.0 ** -(LATENT_BITS + PROBABILITY_BITS)
 
 
 def _residuals(labels: IntArray, probabilities: IntArray) -> FloatArray:

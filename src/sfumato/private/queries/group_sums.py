@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -36,22 +35,6 @@ class Latent:
             insist(matrix.shape == square and largest(matrix) <= base.MAP_LIMIT, "matrices must have entries below 16")
         fits = self.maps is None or (len(self.maps) == len(self.radii) and self.image.limit == LATENT_LIMIT)
         insist(fits, "there must be a matrix for every group")
-
-    @classmethod
-    def of(
-        cls,
-        image: Image,
-        radii: Sequence[float],
-        maps: Sequence[FloatArray] | None = None,
-        cells: Cells | None = None,
-    ) -> Latent:
-        """Quantise radii and matrices given as real numbers."""
-        return cls(
-            image,
-            tuple(base.squared_radius(r, image.unit) for r in radii),
-            None if maps is None else tuple(base.quantise(m, base.MAP_BITS, base.MAP_LIMIT) for m in maps),
-            cells,
-        )
 
     @property
     def dim(self) -> int:
@@ -120,14 +103,14 @@ class GroupSums(Query):
         return Reach(1.0, math.sqrt(squared), 0.0, True, len(self.latent.radii))
 
     @cached_property
-    def _steps(self) -> FloatArray:
+    def norm_steps(self) -> FloatArray:
         """What squared norms are counted in: powers of two, so that there are fewer than LARGEST_RADIUS steps."""
         return np.array([2.0 ** (r // LARGEST_RADIUS).bit_length() for r in self.latent.radii])
 
     @cached_property
     def weights(self) -> FloatArray:
         blocks = []
-        for radius, step in zip(self.latent.radii, self._steps, strict=True):
+        for radius, step in zip(self.latent.radii, self.norm_steps, strict=True):
             count, mean, *second = (math.sqrt(share) for share in self.shares)
             parts = [np.array([count]), np.full(self.latent.dim, mean / math.sqrt(radius))]
             if self.second == "outer":
@@ -141,7 +124,7 @@ class GroupSums(Query):
         total = np.zeros((len(self.latent.radii), self.size // len(self.latent.radii)), dtype=np.int64)
         for chunk in batch.chunks(self.latent.dim):
             grouped = self.latent.grouped(chunk)
-            for k, step in enumerate(self._steps):
+            for k, step in enumerate(self.norm_steps):
                 z = self.latent.rows(grouped, k)
                 # Exact: whole numbers up to 2^32, at most 2^20 of them. int64 from here on.
                 parts = [[float(z.shape[1])], z.sum(axis=1)]
@@ -151,15 +134,6 @@ class GroupSums(Query):
                     parts.append([np.floor(base.squared_norms(z) / step).sum()])
                 total[k] += np.concatenate(parts).astype(np.int64)
         return total.ravel()
-
-    def unpack(self, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Counts (groups), sums (groups, d) and what was asked of second moments: (groups, d, d), (groups) or none."""
-        d, unit = self.latent.dim, self.latent.image.unit
-        blocks = flat.reshape(len(self.latent.radii), -1)
-        counts, sums, rest = blocks[:, 0], blocks[:, 1 : 1 + d] * unit, blocks[:, 1 + d :]
-        if self.second == "outer":
-            return counts, sums, _symmetric(rest, d) * unit**2
-        return counts, sums, rest.ravel() * np.repeat(self._steps, rest.shape[1]) * unit**2
 
 
 @dataclass(frozen=True)
@@ -189,11 +163,6 @@ class FeatureMoments(Query):
         insist(exact, "an image has too many coordinates for exact norms")
         base.check_shares(self.shares, 2)
 
-    @classmethod
-    def of(cls, image: Image, radius: float, classes: int, shares: tuple[float, float]) -> FeatureMoments:
-        """Quantise a radius given in the kernel's units."""
-        return cls(image, base.squared_radius(radius, image.unit), classes, shares)
-
     @property
     def reach(self) -> Reach:
         second, cross = self.shares
@@ -217,12 +186,6 @@ class FeatureMoments(Query):
                 cross[:, k] += phi.sum(axis=1).astype(np.int64)
         return np.concatenate([gram[np.triu_indices(dim)], cross.ravel()])
 
-    def unpack(self, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The second moment (features, features) and the sums (features, classes), in the kernel's units."""
-        dim, unit = self.image.dim, self.image.unit
-        upper = dim * (dim + 1) // 2
-        return _symmetric(flat[None, :upper], dim)[0] * unit**2, flat[upper:].reshape(dim, self.classes) * unit
-
 
 def _outer_apart(mean: float, second: float) -> float:
     """The most that (b z, c z z^T) of two rows can be apart, squared, when these are the parts' shares."""
@@ -233,14 +196,6 @@ def _outer_apart(mean: float, second: float) -> float:
 def _outer_weights(dim: int) -> FloatArray:
     rows, columns = np.triu_indices(dim)
     return np.where(rows == columns, 1.0, math.sqrt(2.0))
-
-
-def _symmetric(upper: FloatArray, dim: int) -> FloatArray:
-    """Symmetric matrices from their upper triangles, one a row."""
-    rows, columns = np.triu_indices(dim)
-    found = np.empty((len(upper), dim, dim))
-    found[:, rows, columns] = found[:, columns, rows] = upper
-    return found
 
 
 KINDS = (GroupSums, FeatureMoments, Latent)  # that a question may be made of

@@ -55,9 +55,5 @@ class Histograms(Query):
             cells.append(counts.reshape(self.classes, size + 1)[:, 1:])
         return np.concatenate(cells, axis=1).ravel()
 
-    def unpack(self, flat: FloatArray) -> list[FloatArray]:
-        """One (classes, bins) array for each column."""
-        return np.split(flat.reshape(self.classes, -1), np.cumsum(self.sizes)[:-1], axis=1)
-
 
 KINDS = (Histograms,)  # that a question may be made of

@@ -6,7 +6,6 @@ correctly rounded. So a row's image does not depend on which other rows are in t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,13 +30,6 @@ class ScoreImage(Image):
         for table in (t for row in self.tables for t in row):
             fits = table.ndim == 1 and len(table) > 1 and table[-1] == 0 and largest(table) <= LATENT_LIMIT
             insist(bool(fits), "latent coordinates must be below 16, and a table must end in 0")
-
-    @classmethod
-    def of(cls, tables: Sequence[Sequence[FloatArray]]) -> ScoreImage:
-        """Quantise tables of real numbers."""
-        return cls(
-            tuple(tuple(np.append(base.quantise(t, base.LATENT_BITS, LATENT_LIMIT), 0) for t in row) for row in tables),
-        )
 
     @property
     def dim(self) -> int:
@@ -96,14 +88,6 @@ class ProjectedImage(Image):
         )
         insist(fits, "matrices must have entries below 16, and a row for each coordinate of the centres")
 
-    @classmethod
-    def of(cls, centres: FloatArray, matrix: FloatArray | None = None) -> ProjectedImage:
-        """Quantise centres and a matrix given as real numbers."""
-        return cls(
-            base.quantise(centres, base.LATENT_BITS, LATENT_LIMIT if matrix is None else MAPPED_LIMIT),
-            None if matrix is None else base.quantise(matrix, base.MAP_BITS, base.MAP_LIMIT),
-        )
-
     @property
     def dim(self) -> int:
         return int(self.centres.shape[1])
@@ -160,19 +144,10 @@ class Cells:
         alike = {c.shape[1] for c in self.centres} == {self.image.dim}
         insist(alike and self.image.dim < base.EXACT >> 34, "centres must have the image's coordinates")
 
-    @classmethod
-    def of(cls, image: Image, centres: Sequence[FloatArray]) -> Cells:
-        """Quantise centres given as real numbers."""
-        return cls(image, tuple(base.quantise(c, base.LATENT_BITS, LATENT_LIMIT) for c in centres))
-
     @property
     def classes(self) -> tuple[int, ...]:
         """The class of each cell."""
         return tuple(k for k, c in enumerate(self.centres) for _ in c)
-
-    def around(self) -> Shifted:
-        """The image seen from each cell's centre."""
-        return Shifted(self.image, self.classes, np.concatenate(self.centres))
 
     def find(self, batch: Batch) -> IntArray:
         """The cell of every row, counted through all classes."""

@@ -55,13 +55,6 @@ class WaveImage(Image):
             "frequencies are too high for exact phases",
         )
 
-    @classmethod
-    def of(cls, image: Image, frequencies: FloatArray) -> WaveImage:
-        """Quantise frequencies given as real numbers, in radians a latent unit."""
-        turns = np.asarray(frequencies) / (2.0 * math.pi) * 2.0**FREQUENCY_BITS
-        insist(bool((np.abs(turns) < base.EXACT).all()), "frequencies must be numbers, and not too high")
-        return cls(image, np.rint(turns).astype(np.int64))
-
     @property
     def dim(self) -> int:
         return 2 * len(self.frequencies)
@@ -69,11 +62,6 @@ class WaveImage(Image):
     @property
     def longest(self) -> int:  # type: ignore[override]
         return len(self.frequencies) << (2 * WAVE_BITS)
-
-    @property
-    def radians(self) -> FloatArray:
-        """The frequencies as they are asked for, in radians a latent unit."""
-        return self.frequencies.astype(np.float64) * (2.0 * math.pi * 2.0**-FREQUENCY_BITS)
 
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         places = self.places(self.image.rows(batch, mine, k))

@@ -37,7 +37,6 @@ from sfumato.private.queries.base import (
     insist,
     rehearse,
     squared_norms,
-    squared_radius,
 )
 from sfumato.private.slicing.law import Slices
 
@@ -65,11 +64,6 @@ class RowVectors:
         insist(0 <= self.height <= LATENT_LIMIT and self.classes >= 1, "a height must lie between 0 and 16")
         exact = self.image.limit == LATENT_LIMIT and self.dim <= MOST_COORDINATES
         insist(exact, f"rows have at most {MOST_COORDINATES} coordinates, each below 16")
-
-    @classmethod
-    def of(cls, image: Image, classes: int, radius: float, height: float = 0.0) -> RowVectors:
-        """Quantise a radius and a height given as real numbers."""
-        return cls(image, classes, squared_radius(radius), round(height * 2.0**LATENT_BITS))
 
     @property
     def dim(self) -> int:

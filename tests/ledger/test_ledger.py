@@ -30,6 +30,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.accounting import Adjacency, add_up, calibrate
 from sfumato.errors import ArgumentError, BudgetError, LedgerError, MissingExtraError, OutputError
 from sfumato.files import check_writable
 from sfumato.ledger import account as account_module
@@ -38,7 +39,6 @@ from sfumato.ledger import store as ledger_store
 from sfumato.ledger.account import FACTORS, SAMPLER_SLACK, Account, Ask, Dataset, Entry, State
 from sfumato.ledger.ledger import Ledger, Reservation
 from sfumato.private import curator as curator_module
-from sfumato.private.accounting import Adjacency, add_up, calibrate, epsilon_of, mu_of, room_for, sum_up
 from sfumato.private.units import COLLISION, unit_delta
 from sfumato.schema.schema import ROW
 
@@ -119,67 +119,6 @@ def insist_on_cap(dataset: Dataset, entries: list[Entry]) -> None:
 
 
 # --- the arithmetic
-
-
-@given(st.lists(mus, max_size=30))
-def test_a_total_is_never_too_small_and_hardly_too_large(values: list[float]) -> None:
-    exact = sum((Fraction(mu) ** 2 for mu in values), Fraction(0))
-    total = add_up(values)
-    assert Fraction(total) ** 2 >= exact
-    assert total == 0 or Fraction(math.nextafter(total, 0.0)) ** 2 < exact
-    assert Fraction(sum_up(values)) >= sum(map(Fraction, values), Fraction(0))
-    assert add_up(reversed(values)) == total
-
-
-@pytest.mark.parametrize("mu", [5e-324, 1e-200, 1e-20, 1.0, 1e50])
-def test_a_single_release_counts_as_itself(mu: float) -> None:
-    assert add_up([mu]) == mu
-    assert room_for(mu, []) == mu
-    assert room_for(mu, [mu]) == 0.0
-    assert add_up([mu, 1e-300 * mu]) > mu or 1e-300 * mu == 0.0
-
-
-def test_a_sum_in_floats_would_be_seen_to_count_too_little() -> None:
-    values = [0.1] * 1000 + [1e-9] * 1000
-    plain = math.sqrt(sum(mu * mu for mu in sorted(values, reverse=True)))
-    exact = sum((Fraction(mu) ** 2 for mu in values), Fraction(0))
-    floats = [math.sqrt(sum(mu * mu for mu in [k / 7] * k)) for k in range(1, 200)]
-    sums = [Fraction(k / 7) ** 2 * k for k in range(1, 200)]
-    assert Fraction(plain) ** 2 < exact or any(Fraction(f) ** 2 < s for f, s in zip(floats, sums, strict=True))
-    assert all(Fraction(add_up([k / 7] * k)) ** 2 >= s for k, s in zip(range(1, 200), sums, strict=True))
-
-
-@given(st.floats(1e-6, 50.0), st.lists(mus, max_size=10))
-def test_what_is_left_fits_and_no_more(total: float, values: list[float]) -> None:
-    left = room_for(total, values)
-    spent = sum((Fraction(mu) ** 2 for mu in values), Fraction(0))
-    if left > 0:
-        assert add_up([*values, left]) <= total
-    assert spent + Fraction(math.nextafter(left, math.inf)) ** 2 > Fraction(total) ** 2
-
-
-@given(st.floats(0.01, 20.0), st.floats(-12.0, -2.0), st.floats(-30.0, -2.5))
-def test_a_distance_is_paid_for_out_of_delta(epsilon: float, exponent: float, log_distance: float) -> None:
-    delta, distance = 10.0**exponent, 10.0**log_distance
-    mu = mu_of(epsilon, delta, distance)
-    with mpmath.workdps(60):
-        slack = (1 + mpmath.exp(epsilon)) * mpmath.mpf(distance)
-        if mu == 0.0:
-            assert slack > delta * (1 - 1e-8)
-            return
-        assert true_delta(epsilon, Fraction(mu) ** 2) + slack <= delta
-        found = epsilon_of(mu, delta, distance)
-        assert found <= epsilon * (1 + 1e-6)
-        assert true_delta(found, Fraction(mu) ** 2) + (1 + mpmath.exp(found)) * mpmath.mpf(distance) <= delta
-
-
-def test_no_epsilon_keeps_a_delta_that_the_distance_exceeds() -> None:
-    assert epsilon_of(0.3, 1e-5, 1e-5) == math.inf
-    assert mu_of(1.0, 1e-5, 1e-5) == 0.0
-    assert epsilon_of(0.0, 1e-5, 1e-7) == 0.0
-    for wrong in (-0.1, 1.0, math.nan, "much"):
-        with pytest.raises(ArgumentError, match="distance"):
-            mu_of(1.0, 1e-5, wrong)  # type: ignore[arg-type]
 
 
 CAPS = st.tuples(st.floats(0.01, 30.0), st.floats(-12.0, -1.0).map(lambda x: 10.0**x), st.sampled_from([ROW, "person"]))

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sfumato.accounting import Adjacency, add_up, calibrate, delta_of, epsilon_of, slicing_sigma
 from sfumato.errors import ArgumentError, BudgetError, LedgerError
 from sfumato.ledger import account as account_module
 from sfumato.ledger.account import Account, Ask, Dataset, Entry, State
 from sfumato.ledger.ledger import Ledger
-from sfumato.private.accounting import Adjacency, add_up, calibrate, delta_of, epsilon_of, slicing_sigma
 from sfumato.private.slicing.law import Slices
 from sfumato.schema.schema import ROW
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms.row_planning import RowPlan, plan_rows
 from sfumato.private.accounting import delta_of
 from sfumato.private.queries.base import ScoreImage
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowPlan, RowVectors, Whole, plan_rows
+from sfumato.private.slicing.rows import RowVectors, Whole
 
 TABLES = np.random.default_rng(4)
 VECTORS = RowVectors.of(ScoreImage.of([[TABLES.normal(size=9) for _ in range(12)]]), 1, radius=2.0)

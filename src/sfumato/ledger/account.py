@@ -25,17 +25,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from sfumato.accounting import Adjacency, add_up, calibrate, epsilon_of, mu_of, room_for, sum_up
 from sfumato.errors import ArgumentError, BudgetError, LedgerError
-from sfumato.private.accounting import (
-    MOST_COORDINATES,
-    Adjacency,
-    add_up,
-    calibrate,
-    epsilon_of,
-    mu_of,
-    room_for,
-    sum_up,
-)
+from sfumato.private.accounting import MOST_COORDINATES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
 from sfumato.private.slicing.law import Slices
 from sfumato.private.units import COLLISION, unit_delta

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms.row_planning import plan_rows
 from sfumato.private.queries.base import Image, ScoreImage
 from sfumato.private.queries.projected import ProjectedImage
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowVectors, Whole, plan_rows
+from sfumato.private.slicing.rows import RowVectors, Whole
 from sfumato.schema.layout import Layout
 from sfumato.schema.projections import Projection
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
 
 from sfumato.errors import ArgumentError, BudgetError, TableError
+from sfumato.mechanisms.row_planning import plan_rows
 from sfumato.private.accounting import Adjacency, Budget, calibrate, delta_of
 from sfumato.private.curator import Curator
 from sfumato.private.engines import local
@@ -22,7 +23,7 @@ from sfumato.private.noise import NORMAL_BITS, insecure_bits, normals, secure_bi
 from sfumato.private.queries.base import LATENT_BITS, Histograms, ScoreImage
 from sfumato.private.slicing import rows as rows_module
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, matrix_rounding, plan_rows, project, shuffled
+from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, matrix_rounding, project, shuffled
 from sfumato.private.source import Source
 from sfumato.private.units import Units
 from sfumato.schema.layout import Layout

@@ -219,7 +219,12 @@ def add_up(mus: Iterable[float], squares: Iterable[float] = ()) -> float:
         >>> add_up([]), add_up([0.3]), add_up([3.0, 4.0]), add_up([3.0], [16.0])
         (0.0, 0.3, 5.0, 5.0)
     """
-    root = _root(_square(mus, squares))[1]
+    return root_up(sum_of_squares(mus, squares))
+
+
+def root_up(square: Fraction) -> float:
+    """The square root, rounded up."""
+    root = _root(square)[1]
     return first_safe(float(root), lambda value: value >= root, math.inf)
 
 
@@ -255,14 +260,15 @@ def room_for(total: float, mus: Iterable[float], squares: Iterable[float] = ()) 
         >>> room_for(5.0, [3.0]), room_for(5.0, [3.0, 4.0]), room_for(5.0, [6.0]), room_for(5.0, [], [16.0])
         (4.0, 0.0, 0.0, 3.0)
     """
-    square = Fraction(total) ** 2 - _square(mus, squares)
+    square = Fraction(total) ** 2 - sum_of_squares(mus, squares)
     if square <= 0:
         return 0.0
     root = _root(square)[0]
     return first_safe(float(root), lambda value: value <= root, 0.0)
 
 
-def _square(mus: Iterable[float], squares: Iterable[float]) -> Fraction:
+def sum_of_squares(mus: Iterable[float], squares: Iterable[float] = ()) -> Fraction:
+    """The exact sum."""
     return sum((Fraction(mu) ** 2 for mu in mus), Fraction(0)) + sum(map(Fraction, squares), Fraction(0))
 
 

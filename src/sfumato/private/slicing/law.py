@@ -96,6 +96,14 @@ class Slices:
             return 0.0
         return (self.distance / self.sigma * self.rounding * (1.0 + 1.0 / self.slack)) ** 2
 
+    def tail(self, chance: float) -> float:
+        """A t that T exceeds with probability at most `chance`, rounded up: P(S* > s) <= rows P(S > s)."""
+        half, share = self.projections / 2, chance / self.rows * (1.0 - _MASS_ERROR)
+        place = float(gammainccinv(half, share))
+        while place < math.inf and gammaincc(half, place) > share:  # what is relied on is gammaincc alone
+            place *= 1.0 + _MASS_ERROR
+        return (self.weight * 2.0 * place / self.dim + self.shift) * (1.0 + _ROUNDINGS)
+
 
 def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     """delta(epsilon) of these slices with Gaussian queries of `mu` together, never below the true value."""

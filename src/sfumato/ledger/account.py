@@ -49,7 +49,7 @@ from sfumato.accounting import (
     sum_up,
 )
 from sfumato.errors import ArgumentError, BudgetError, LedgerError
-from sfumato.private.accounting import MOST_COORDINATES, MOST_RELEASES
+from sfumato.private.accounting import LARGEST_MU, MOST_COORDINATES, MOST_RELEASES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
 from sfumato.private.units import COLLISION, unit_delta
 from sfumato.schema.schema import ROW
@@ -66,6 +66,8 @@ LAWS = (GAUSSIAN, BOUNDED_SLICES, OLD_SLICES)
 BOUND_ERROR = 1e-6
 """By how much a stored bound may differ from what this library finds: another scipy rounds otherwise."""
 SHOWN_DIGITS = 4
+CAUTION = 0.9
+"""Epsilon is about proportional to mu; this much less is told as about what would fit."""
 
 # What a release in one adjacency costs in a data set of another, in multiples of its mu.
 FACTORS = {
@@ -411,12 +413,18 @@ class Account:
             return f"{own.name!r} has {MOST_RELEASES} releases, as many as one data set may have"
         epsilon = own.epsilon_that_fits(left)
         counted = "" if factor == 1 else f", counted {factor} times in a data set of adjacency {own.adjacency}"
-        sliced = ""
-        if asked.slices and charge.t < math.inf:
-            sliced = f" with slices that count as mu {rounded_up(add_up([], [charge.t]), 5)}"
+        refused = f"{own.name!r} has too little left for mu {rounded_up(asked.mu, 5)}"
+        terms = f"(epsilon {asked.epsilon:g}, delta {asked.delta:g})"
+        if asked.slices:
+            bound = min(charge.t, LARGEST_MU)  # an infinite one has no digits
+            together = add_up([asked.mu], [bound])
+            return (
+                f"{refused} with slices that count as mu {rounded_up(add_up([], [bound]), 5)} {terms}: "
+                f"mu {rounded_down(left, 5)} is left, about epsilon {CAUTION * left / together * asked.epsilon:.1g} "
+                "with as many projections"
+            )
         return (
-            f"{own.name!r} has too little left for mu {rounded_up(asked.mu, 5)}{sliced} (epsilon {asked.epsilon:g}, "
-            f"delta {asked.delta:g}){counted}: ask for at most mu {rounded_down(left, 5)}, "
+            f"{refused} {terms}{counted}: ask for at most mu {rounded_down(left, 5)}, "
             f"which is epsilon {epsilon:g} at delta {own.delta:g}"
         )
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.liu2025.setups import MNIST_DIM, Setup
+from sfumato.accounting import epsilon_of
 from sfumato.mechanisms.questions import latent_space, unpack
-from sfumato.private.accounting import Adjacency, Budget, calibrate, epsilon_of
+from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.noise import insecure_bits
 from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, Batch, IntArray, Query

@@ -9,9 +9,10 @@ import pytest
 
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.questions import row_question, score_image
+from sfumato.mechanisms.row_planning import RowPlan, plan_rows
 from sfumato.private.accounting import delta_of
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowPlan, Whole, plan_rows
+from sfumato.private.slicing.rows import Whole
 
 TABLES = np.random.default_rng(4)
 VECTORS = row_question(score_image([[TABLES.normal(size=9) for _ in range(12)]]), 1, radius=2.0)

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
 import sfumato as sf
+from sfumato import accounting
 from sfumato.errors import OutputError, ReleaseError
-from sfumato.private import accounting
 from sfumato.private.slicing.law import Slices
 from sfumato.release import file as release_file
 

@@ -21,13 +21,13 @@ from sfumato.audit.insider import Insider
 from sfumato.audit.queries import CORNER, GROUP, HIGH, LOW, MIDDLE, NUMBER, RADIUS, Summed
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.questions import row_question, score_image
+from sfumato.mechanisms.row_planning import RowPlan, plan_rows
 from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
 from sfumato.private.queries.base import SLACK
 from sfumato.private.queries.histograms import Histograms
-from sfumato.private.slicing.rows import RowPlan, plan_rows
 from sfumato.private.source import Source
 from sfumato.published.slicing import release_slices, theorem_sigma
 from sfumato.schema.layout import FloatArray, Layout

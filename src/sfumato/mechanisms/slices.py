@@ -9,9 +9,10 @@ import numpy as np
 
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.questions import projected_image, row_question, score_image
+from sfumato.mechanisms.row_planning import plan_rows
 from sfumato.private.queries.base import Image
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowVectors, Whole, plan_rows
+from sfumato.private.slicing.rows import RowVectors, Whole
 from sfumato.schema.layout import Layout
 from sfumato.schema.projections import Projection
 

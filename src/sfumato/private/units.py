@@ -13,7 +13,7 @@ together as one unit, each of the people behind them could push another one out,
 not cover.
 
 Two ids, or two rows of a unit, share a hash with probability below COLLISION at 2^30 rows (128-bit BLAKE2b, taken for
-random). That much of delta is set aside.
+random). COLLISIONS of delta is set aside: as much as MOST_RELEASES of one table need.
 """
 
 from __future__ import annotations
@@ -27,11 +27,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import ArgumentError
+from sfumato.private.accounting import MOST_RELEASES
 from sfumato.private.queries.base import Batch
 
 KEY_BYTES = 32
 HASH_BYTES = 16
 COLLISION = 2.0**-67
+COLLISIONS = MOST_RELEASES * COLLISION
+"""What every release sets aside: as much as a ledger does at the opening, so that a fit at a cap fits under it."""
 
 TagArray: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -77,6 +80,6 @@ class Units:
 
 def unit_delta(delta: float) -> float:
     """What is left of delta once the chance of a collision of hashes is set aside."""
-    if COLLISION < delta < 1:
-        return delta - COLLISION
-    raise ArgumentError(f"delta must lie between {COLLISION:.1g} and 1 where the schema names a unit, not {delta!r}")
+    if COLLISIONS < delta < 1:
+        return delta - COLLISIONS
+    raise ArgumentError(f"delta must lie between {COLLISIONS:.1g} and 1 where the schema names a unit, not {delta!r}")

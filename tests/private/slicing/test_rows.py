@@ -15,6 +15,7 @@ from scipy.stats import chi2, kstest
 
 from sfumato.errors import ArgumentError, BudgetError, TableError
 from sfumato.mechanisms.questions import row_question, score_image
+from sfumato.mechanisms.row_planning import plan_rows
 from sfumato.private.accounting import Adjacency, Budget, calibrate, delta_of
 from sfumato.private.curator import Curator
 from sfumato.private.engines import local
@@ -24,7 +25,7 @@ from sfumato.private.queries.base import LATENT_BITS
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.slicing import rows as rows_module
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, matrix_rounding, plan_rows, project, shuffled
+from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, matrix_rounding, project, shuffled
 from sfumato.private.source import Source
 from sfumato.private.units import Units
 from sfumato.schema.layout import Layout

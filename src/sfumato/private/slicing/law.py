@@ -96,6 +96,14 @@ class Slices:
             return 0.0
         return (self.distance / self.sigma * self.rounding * (1.0 + 1.0 / self.slack)) ** 2
 
+    def tail(self, chance: float) -> float:
+        """A t that T exceeds with probability at most `chance`, rounded up: P(S* > s) <= rows P(S > s)."""
+        half, share = self.projections / 2, chance / self.rows * (1.0 - _MASS_ERROR)
+        place = float(gammainccinv(half, share))
+        while place < math.inf and gammaincc(half, place) > share:  # what is relied on is gammaincc alone
+            place *= 1.0 + _MASS_ERROR
+        return (self.weight * 2.0 * place / self.dim + self.shift) * (1.0 + _ROUNDINGS)
+
 
 def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     """delta(epsilon) of these slices with Gaussian queries of `mu` together, never below the true value."""
@@ -109,31 +117,6 @@ def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     found = float(grid.masses @ _convex_deltas(epsilon, squares * (1.0 + _ROUNDINGS)))
     found += grid.beyond * _tangent(epsilon)[1] * (base + unit * grid.reach)  # no slope is steeper
     return min(1.0, found * (1.0 + _MASS_ERROR) + sys.float_info.min)
-
-
-def theorem_epsilon(delta: float, mu: float, slices: Slices) -> float:
-    """Theorem 1 of Greenewald et al. for a Gaussian U, beside Gaussian queries of `mu`, which add alpha mu^2 / 2.
-
-    With w = (D / sigma)^2 and gamma = (alpha^2 - alpha) w below d, epsilon = m' alpha w / (2 (d - gamma)) +
-    alpha mu^2 / 2 + ln(1 / delta) / (alpha - 1), at its least over alpha. A rounded U has T <= w S + shift.
-    """
-    weight, dim = slices.weight, slices.dim
-    beside = mu * mu + slices.shift
-    most = (math.sqrt(1.0 + 4.0 * dim / weight) - 1.0) / 2.0  # alpha - 1 where gamma = d
-
-    def epsilon(log_share: float) -> float:
-        more = most * math.exp(log_share)
-        left = dim - more * (more + 1.0) * weight
-        if left <= 0.0 or more <= 0.0:
-            return math.inf
-        square = slices.projections * weight / left + beside  # alpha times half of it is the Renyi divergence
-        return (more + 1.0) / 2.0 * square - math.log(delta) / more
-
-    low, high = math.log(1e-12), 0.0
-    for _ in range(80):  # it falls, then rises; and any alpha would be valid
-        first, second = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, second) if epsilon(first) <= epsilon(second) else (first, high)
-    return epsilon(low) * (1.0 + _ROUNDINGS)
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,11 @@ Proof: docs/proofs/slicing.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from sfumato.errors import ArgumentError
-from sfumato.private.accounting import calibrate, check_method, room_for, slicing_sigma
 from sfumato.private.noise import NORMAL_BITS, Bits, noisy, normals
 from sfumato.private.queries.base import (
     LATENT_BITS,
@@ -113,67 +112,6 @@ class NoisyRows:
     directions: FloatArray | None
 
 
-@dataclass(frozen=True)
-class RowPlan:
-    """How rows are asked for within (epsilon, delta): the mu of the budget's Gaussian queries, and the projection."""
-
-    mu: float
-    projection: Whole | Slices
-
-    @property
-    def slices(self) -> tuple[Slices, ...]:
-        """What the budget sets aside beside its mu."""
-        return (self.projection,) if isinstance(self.projection, Slices) else ()
-
-
-def plan_rows(
-    epsilon: float,
-    delta: float,
-    vectors: RowVectors,
-    *,
-    mu: float,
-    projections: int,
-    calibration: str = "exact",
-    unit_rows: int | None = None,
-) -> RowPlan:
-    """Divide (epsilon, delta) between Gaussian queries of `mu` together and `projections` of every row.
-
-    `calibration` of slices is "exact" or "theorem1" (see `slicing_sigma`), which asks for more noise; what they are
-    charged is their law in either case.
-
-    From as many projections as coordinates on, the vectors themselves get the noise; the plan says so by its
-    `projection`.
-    """
-    check_method(calibration, unit_rows or 1)
-    if projections >= vectors.dim:
-        total = calibrate(epsilon, delta)
-        left = room_for(total, [mu])
-        if left == 0.0:
-            raise ArgumentError(f"mu {mu:g} beside the rows leaves nothing of epsilon = {epsilon:g}, delta = {delta:g}")
-        return RowPlan(total, Whole(left * left / SLACK))  # the budget subtracts in its own order
-    free = Slices(
-        dim=vectors.dim,
-        projections=projections,
-        distance=vectors.distance(unit_rows),
-        sigma=1.0,
-        rows=unit_rows or 1,
-    )
-    check_size(free)
-    rounding = matrix_rounding(free)
-    sigma = slicing_sigma(
-        epsilon,
-        delta,
-        dim=free.dim,
-        projections=projections,
-        distance=free.distance,
-        method=calibration,
-        mu=mu,
-        rounding=rounding,
-        rows=free.rows,
-    )
-    return RowPlan(mu, replace(free, sigma=sigma, rounding=rounding))
-
-
 def matrix_rounding(slices: Slices) -> float:
     """How much longer than u^T U its published form may be, for a unit vector u.
 
@@ -211,18 +149,13 @@ def shuffled(count: int, bits: Bits) -> IntArray:
 
 def sliced(vectors: FloatArray, slices: Slices, bits: Bits) -> NoisyRows:
     """Vectors, one a column, projected by a fresh matrix, with noise. It is drawn here and nowhere kept."""
-    drawn, unit = matrix(slices, bits)
+    drawn = normals(slices.dim * slices.projections, bits).reshape(slices.dim, slices.projections)
+    unit = math.sqrt(slices.dim) * 2.0**NORMAL_BITS  # U is drawn / unit
     fine = unit * 2.0**LATENT_BITS
     sd = slices.sigma * fine * SLACK
     totals = project(vectors, drawn)
     values = noisy(totals, np.full(totals.shape, sd), bits) / fine
     return NoisyRows(values, sd / fine, drawn / unit)
-
-
-def matrix(slices: Slices, bits: Bits) -> tuple[IntArray, float]:
-    """A fresh U, as whole numbers and the unit they are in: U = drawn / unit."""
-    drawn = normals(slices.dim * slices.projections, bits).reshape(slices.dim, slices.projections)
-    return drawn, math.sqrt(slices.dim) * 2.0**NORMAL_BITS
 
 
 def project(vectors: FloatArray, drawn: IntArray) -> IntArray:

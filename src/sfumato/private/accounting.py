@@ -80,7 +80,7 @@ def mu_of(epsilon: float, delta: float, distance: float = 0.0, slices: Sequence[
     check_delta(delta)
     check_distance(distance)
     left = delta_left(epsilon, delta, distance)
-    if left <= 0.0 or (slices and sliced_delta(epsilon, 0.0, slices) > left):
+    if left <= 0.0 or joint_delta(epsilon, 0.0, slices) > left:
         return 0.0
     return turning_point(lambda mu: joint_delta(epsilon, mu, slices) <= left)[0]
 
@@ -224,7 +224,9 @@ def first_safe(value: float, is_safe: Callable[[Fraction], bool], towards: float
 
 def joint_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     """delta(epsilon) of Gaussian queries and slices, never below the true value."""
-    return sliced_delta(epsilon, mu, slices) if slices else _delta(epsilon, mu)
+    if len(slices) > 1:
+        raise ArgumentError("a release has noisy projections of every row once at the most")
+    return sliced_delta(epsilon, mu, slices[0]) if slices else _delta(epsilon, mu)
 
 
 def _delta(epsilon: float, mu: float) -> float:

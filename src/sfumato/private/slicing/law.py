@@ -8,7 +8,7 @@ queries of mu_0 together (Greenewald et al. 2024, arXiv 2410.19941, give a bound
     delta(epsilon) = E_S[ delta_GDP(epsilon; sqrt(mu_0^2 + D^2 S / sigma^2)) ].
 
 The law of S does not depend on u: U has entries N(0, 1/d), so it is chi-square with m' degrees of freedom, over d.
-Several slices of one release are independent, and their T_i = D_i^2 S_i / sigma_i^2 add up.
+A release has slices once at the most.
 
 A unit of m rows, each of which moves by at most D, has T at most (m D^2 / sigma^2) times the largest of m such S,
 whatever the directions: P(S > s) is then at most m times that of one.
@@ -16,16 +16,15 @@ whatever the directions: P(S > s) is then at most m times that of one.
 The expectation is taken on a grid, on the safe side; docs/proofs/slicing.md, section 2, has the argument. In short:
 delta as a function of t = mu^2 is convex up to 2 (sqrt(1 + epsilon^2) - 1); continued by its tangent it is convex
 everywhere, and no smaller. For a convex function, moving the mass of a cell to its ends, its mean kept, is safe, cell
-by cell and summand by summand. At deltas up to 1e-3 the tangent costs nothing that one could see.
+by cell. At deltas up to 1e-3 the tangent costs nothing that one could see.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -105,17 +104,15 @@ class Slices:
         return (self.weight * 2.0 * place / self.dim + self.shift) * (1.0 + _ROUNDINGS)
 
 
-def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
-    """delta(epsilon) of these slices with Gaussian queries of `mu` together, never below the true value."""
+def sliced_delta(epsilon: float, mu: float, slices: Slices) -> float:
+    """delta(epsilon) of slices with Gaussian queries of `mu` together, never below the true value."""
     if epsilon < _SMALLEST_EPSILON:
         return 1.0
-    unit = slices[0].weight
-    parts = (_Part(each.dim, each.projections, each.weight / unit, each.rows) for each in slices)
-    grid = _grid(tuple(sorted(parts)))
-    base = mu * mu + math.fsum(each.shift for each in slices)
-    squares = base + unit * (grid.first + grid.step * np.arange(len(grid.masses), dtype=np.float64))
+    grid = _grid(slices.dim, slices.projections, slices.rows)
+    base = mu * mu + slices.shift
+    squares = base + slices.weight * (grid.first + grid.step * np.arange(len(grid.masses), dtype=np.float64))
     found = float(grid.masses @ _convex_deltas(epsilon, squares * (1.0 + _ROUNDINGS)))
-    found += grid.beyond * _tangent(epsilon)[1] * (base + unit * grid.reach)  # no slope is steeper
+    found += grid.beyond * _tangent(epsilon)[1] * (base + slices.weight * grid.reach)  # no slope is steeper
     return min(1.0, found * (1.0 + _MASS_ERROR) + sys.float_info.min)
 
 
@@ -129,55 +126,21 @@ class _Grid:
     beyond: float
     reach: float
 
-    def plus(self, other: _Grid, points: int) -> _Grid:
-        """The law of the sum, on so many points; all terms are positive, so no digits are lost."""
-        full = np.convolve(self.masses, other.masses)
-        beyond = self.beyond * (other.masses.sum() + other.beyond) + other.beyond * self.masses.sum()
-        return _Grid(
-            self.first + other.first,
-            self.step,
-            full[:points] * (1.0 + _ROUNDINGS),
-            float(beyond + full[points:].sum()) * (1.0 + _ROUNDINGS),
-            self.reach + other.reach,
-        )
-
-
-@dataclass(frozen=True, order=True)
-class _Part:
-    """weight times chi-square over dim; the largest of `rows` such."""
-
-    dim: int
-    projections: int
-    weight: float
-    rows: int
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """What the grid has to cover."""
-        scale, half = 2.0 * self.weight / self.dim, self.projections / 2
-        low = float(gammaincinv(half, _BELOW)) if self.rows == 1 else 0.0
-        return scale * low, scale * float(gammainccinv(half, _BEYOND / self.rows))
-
 
 @lru_cache(maxsize=64)
-def _grid(parts: tuple[_Part, ...]) -> _Grid:
-    """The law of the sum of all parts."""
-    ranges = [part.range for part in parts]
-    step = sum(high - low for low, high in ranges) / _POINTS
-    points = _POINTS + 2 * len(parts)  # a part has up to two more than its range over the step
-    first, *others = (_part(part, low, high, step) for part, (low, high) in zip(parts, ranges, strict=True))
-    return reduce(lambda total, other: total.plus(other, points), others, first)
-
-
-def _part(part: _Part, low: float, high: float, step: float) -> _Grid:
-    edges: FloatArray = low + step * np.arange(math.ceil((high - low) / step) + 1, dtype=np.float64)
-    scale, half = part.weight / part.dim, part.projections / 2
-    at: FloatArray = edges / (2.0 * scale)
+def _grid(dim: int, projections: int, rows: int) -> _Grid:
+    """The law of S, a chi-square over dim, or of the largest of `rows` such."""
+    half = projections / 2
+    low = 2.0 / dim * float(gammaincinv(half, _BELOW)) if rows == 1 else 0.0
+    high = 2.0 / dim * float(gammainccinv(half, _BEYOND / rows))
+    step = (high - low) / _POINTS
+    edges: FloatArray = low + step * np.arange(_POINTS + 1, dtype=np.float64)
+    at: FloatArray = edges * dim / 2.0
     own, biased = (_Tails(np.asarray(gammainc(h, at)), np.asarray(gammaincc(h, at))) for h in (half, half + 1))
     reach = 2.0 * high  # the mean of a chi-square beyond x is at most x + 2 x / (x - n + 2): no more than 2 x, as x > n
-    if part.rows > 1:
-        return _largest(edges, step, own.above, part.rows, reach)
-    return _split(edges, step, own, biased, part.projections * scale, reach)
+    if rows > 1:
+        return _largest(edges, step, own.above, rows, reach)
+    return _split(edges, step, own, biased, projections / dim, reach)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from sfumato.errors import ArgumentError, TableError
-from sfumato.mechanisms.asker import Client
+from sfumato.mechanisms.asker import Client, encode
 from sfumato.mechanisms.questions import unpack
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
@@ -23,7 +23,7 @@ from sfumato.private.queries.base import Answer, Batch, FloatArray, IntArray, Pu
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.images import ScoreImage
-from sfumato.private.queries.wire import decode, encode
+from sfumato.private.queries.wire import decode
 from sfumato.private.source import Source
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import json
+from dataclasses import fields
+from types import NoneType
+from typing import Any, Protocol
 
+import numpy as np
+
+from sfumato.errors import ArgumentError
 from sfumato.private.queries.base import Answer, Query
-from sfumato.private.queries.wire import encode
+from sfumato.private.queries.wire import DTYPES, KINDS
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole
+
+REFUSED = "a question is made of sfumato's own query classes, plain numbers and plain arrays of int64 or float64"
 
 
 class Door(Protocol):
@@ -50,3 +58,27 @@ class Client:
     def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
         """Charge for it, then answer with every row's noisy projections."""
         return self._door.rows(name, encode((vectors, projection)))
+
+
+def encode(question: Any) -> bytes:
+    """A question as bytes: the length of a JSON text, the text, and the arrays that it names."""
+    arrays: list[np.ndarray[Any, Any]] = []
+    tree = _tree(question, arrays)
+    listed = [[array.dtype.name, *array.shape] for array in arrays]
+    text = json.dumps({"question": tree, "arrays": listed}).encode()
+    return b"".join([len(text).to_bytes(8, "little"), text, *(array.tobytes() for array in arrays)])
+
+
+def _tree(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    if type(value) in KINDS.values():
+        return {"kind": type(value).__name__} | {f.name: _tree(getattr(value, f.name), arrays) for f in fields(value)}
+    if type(value) is np.ndarray and value.dtype.name in DTYPES:
+        arrays.append(np.ascontiguousarray(value, DTYPES[value.dtype.name]))
+        return {"array": len(arrays) - 1}
+    if type(value) is tuple:
+        return [_tree(each, arrays) for each in value]
+    if type(value) in (int, float, str, NoneType):
+        return value
+    if isinstance(value, (np.integer, np.floating)):
+        return value.item()
+    raise ArgumentError(f"{REFUSED}, not {type(value).__name__}")

@@ -1,10 +1,10 @@
 """Questions as bytes: what a mechanism hands to the curator is data, never an object of its own.
 
-`encode` writes a question of a closed list of frozen classes as bytes, `decode` makes fresh objects of these classes
-from bytes, with plain read-only arrays over the bytes themselves. Whatever was done to the object that was encoded (a
-subclass, another `total`, a field that was changed, an array of a class of its own, an array that changes later) is not
-in the bytes, and so cannot reach a row. What the bytes say is checked: names of classes and fields, types, shapes,
-sizes, and each class's own conditions.
+A question comes as the length of a JSON text, the text, and the arrays that it names (`mechanisms.asker.encode` writes
+it so). `decode` makes fresh objects from it, of a closed list of frozen classes, with plain read-only arrays over the
+bytes themselves. Whatever was done to the object that was encoded (a subclass, another `total`, a field that was
+changed, an array of a class of its own, an array that changes later) is not in the bytes, and so cannot reach a row.
+What the bytes say is checked: names of classes and fields, types, shapes, sizes, and each class's own conditions.
 """
 
 from __future__ import annotations
@@ -26,38 +26,13 @@ from sfumato.private.slicing import law, rows
 MOST_BYTES = 1 << 31
 MOST_TEXT = 1 << 26
 DTYPES = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
-REFUSED = "a question is made of sfumato's own query classes, plain numbers and plain arrays of int64 or float64"
 
 _MODULES = (features, gradients, group_sums, histograms, images, law, rows, waves)
 KINDS: dict[str, type] = {kind.__name__: kind for module in _MODULES for kind in module.KINDS}
 
 
-def encode(question: Any) -> bytes:
-    """A question as bytes: the length of a JSON text, the text, and the arrays that it names."""
-    arrays: list[np.ndarray[Any, Any]] = []
-    tree = _tree(question, arrays)
-    listed = [[array.dtype.name, *array.shape] for array in arrays]
-    text = json.dumps({"question": tree, "arrays": listed}).encode()
-    return b"".join([len(text).to_bytes(8, "little"), text, *(array.tobytes() for array in arrays)])
-
-
-def _tree(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
-    if type(value) in KINDS.values():
-        return {"kind": type(value).__name__} | {f.name: _tree(getattr(value, f.name), arrays) for f in fields(value)}
-    if type(value) is np.ndarray and value.dtype.name in DTYPES:
-        arrays.append(np.ascontiguousarray(value, DTYPES[value.dtype.name]))
-        return {"array": len(arrays) - 1}
-    if type(value) is tuple:
-        return [_tree(each, arrays) for each in value]
-    if type(value) in (int, float, str, NoneType):
-        return value
-    if isinstance(value, (np.integer, np.floating)):
-        return value.item()
-    raise ArgumentError(f"{REFUSED}, not {type(value).__name__}")
-
-
 def decode(request: bytes) -> Any:
-    """The question that the bytes stand for, made afresh; refuses what `encode` would not have written."""
+    """The question that the bytes stand for, made afresh; refuses what is none."""
     if type(request) is not bytes or not 8 <= len(request) <= MOST_BYTES:
         raise ArgumentError("a question comes as bytes")
     length = int.from_bytes(request[:8], "little")

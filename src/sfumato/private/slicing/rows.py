@@ -23,20 +23,8 @@ import numpy as np
 
 from sfumato.errors import ArgumentError
 from sfumato.private.noise import NORMAL_BITS, Bits, noisy, normals
-from sfumato.private.queries.base import (
-    LATENT_BITS,
-    LATENT_LIMIT,
-    SLACK,
-    Batch,
-    FloatArray,
-    Image,
-    IntArray,
-    Public,
-    clip_rows,
-    insist,
-    rehearse,
-    squared_norms,
-)
+from sfumato.private.queries import base
+from sfumato.private.queries.base import LATENT_BITS, SLACK, Batch, FloatArray, Image, IntArray, insist
 from sfumato.private.slicing.law import Slices
 
 MOST_ENTRIES = 1 << 27  # of a matrix of projections
@@ -60,8 +48,8 @@ class RowVectors:
 
     def __post_init__(self) -> None:
         insist(self.radius >= 1, "a squared radius must be at least 1")
-        insist(0 <= self.height <= LATENT_LIMIT and self.classes >= 1, "a height must lie between 0 and 16")
-        exact = self.image.limit == LATENT_LIMIT and self.dim <= MOST_COORDINATES
+        insist(0 <= self.height <= base.LATENT_LIMIT and self.classes >= 1, "a height must lie between 0 and 16")
+        exact = self.image.limit == base.LATENT_LIMIT and self.dim <= MOST_COORDINATES
         insist(exact, f"rows have at most {MOST_COORDINATES} coordinates, each below 16")
 
     @property
@@ -77,9 +65,9 @@ class RowVectors:
         """How far all vectors together can move, in L2, when one unit is replaced: its rows move one by one."""
         return self.reach * math.sqrt(unit_rows or 1) * SLACK
 
-    def check(self, public: Public) -> None:
+    def check(self, public: base.Public) -> None:
         """Refuse vectors that are not those of the schema."""
-        rehearse(self.find, (self.dim, 3 * public.classes), public)
+        base.rehearse(self.find, (self.dim, 3 * public.classes), public)
 
     def find(self, batch: Batch) -> FloatArray:
         """The vectors of some rows, one a column: whole numbers held as float64, a zero for one that is too long."""
@@ -89,8 +77,8 @@ class RowVectors:
             found[: self.image.dim, mine] = self.image.rows(batch, mine, k)
             if self.height:
                 found[self.image.dim + k, mine] = self.height
-        clipped = clip_rows(found, self.radius)
-        return np.asarray(clipped * (squared_norms(clipped) <= self.radius))
+        clipped = base.clip_rows(found, self.radius)
+        return np.asarray(clipped * (base.squared_norms(clipped) <= self.radius))
 
 
 @dataclass(frozen=True)
@@ -160,7 +148,7 @@ def sliced(vectors: FloatArray, slices: Slices, bits: Bits) -> NoisyRows:
 
 def project(vectors: FloatArray, drawn: IntArray) -> IntArray:
     """The exact products: by the Cauchy-Schwarz inequality every partial sum is below 2^53, whatever its order."""
-    longest = math.sqrt(vectors.shape[0]) * (LATENT_LIMIT + 1)
+    longest = math.sqrt(vectors.shape[0]) * (base.LATENT_LIMIT + 1)
     if longest * float(np.linalg.norm(drawn.astype(np.float64), axis=0).max()) * SLACK >= EXACT:
         raise ArgumentError("rows have too many coordinates for exact projections; ask for fewer")
     return np.asarray(vectors.T @ drawn.astype(np.float64)).astype(np.int64)

@@ -28,6 +28,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_the_demo(tmp_path: Path) -> None:
     """One test, so that the demo runs once however many processes share the tests."""
     said: list[str] = []

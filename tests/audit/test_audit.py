@@ -48,6 +48,7 @@ def test_the_claim_is_mu_one() -> None:
     assert ONE.mu == pytest.approx(1.0, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize(
     "make", [gaussian_query, histogram_query, moment_query, cell_query, gradient_query, wave_query]
@@ -75,6 +76,7 @@ def test_a_whole_fit_is_as_private_as_claimed_and_no_more(adjacency: Adjacency) 
     assert file.bound.mu <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", [Adjacency.ADD_REMOVE, Adjacency.LABEL])
 def test_a_fit_that_adapts_labels_stays_within_the_claim(adjacency: Adjacency) -> None:
     """A row need not reach the bound of every gradient: the model may be right about it."""
@@ -92,6 +94,7 @@ def test_a_gradient_without_clipping_is_convicted() -> None:
     ).violation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", [*mixture(ONE, ADD_REMOVE)[:-1], *affine(ONE, ADD_REMOVE)], ids=lambda game: game.pair)
 def test_worst_case_neighbours_reach_the_claim(game: FitGame) -> None:
     found = verdict(game, 60)
@@ -102,6 +105,7 @@ def test_worst_case_neighbours_reach_the_claim(game: FitGame) -> None:
     assert both.mean() > 0.35 - 5 * 0.09, game.pair
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_several_components_are_as_private_as_claimed(adjacency: Adjacency) -> None:
     for game, trials in zip(components(ONE, adjacency), (60, 20), strict=True):
@@ -120,6 +124,7 @@ def few_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "FREE_STEPS", 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_clustmix_stays_within_the_claim(adjacency: Adjacency, few_drawn: None) -> None:
     for game in clustmix(ONE, adjacency):
@@ -229,6 +234,7 @@ def test_the_printed_map_of_weights_is_convicted() -> None:
     assert finding.with_row.all()
 
 
+@pytest.mark.slow
 def test_membership_of_a_person_stays_within_the_claim() -> None:
     claim = Claim.gaussian(1.0, 1e-5)
     found = verdict(membership(claim, ADD_REMOVE)[0], 40, claim)
@@ -246,6 +252,7 @@ def test_a_generator_that_copies_rows_is_convicted_by_membership() -> None:
     assert max(finding.bound.auc for finding in found.findings) == 1.0
 
 
+@pytest.mark.slow
 def test_many_processes_give_what_one_gives() -> None:
     options = {"epsilon": 1.0, "delta": 1e-5, "trials": 120, "insecure_seed": 5}
     one, two = (run("histogram-query", workers=workers, **options) for workers in (1, 2))

@@ -38,6 +38,7 @@ def hockey_stick(game: Game, trials: int, epsilon: float = CLAIM.epsilon) -> tup
     return float(parts.mean()), float(parts.std() / np.sqrt(len(parts)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", [ALONE, FRAME, WHOLE], ids=lambda game: game.pair)
 def test_rows_are_as_private_as_claimed_and_no_more(game: Game) -> None:
     mean, error = hockey_stick(game, 2000)
@@ -46,6 +47,7 @@ def test_rows_are_as_private_as_claimed_and_no_more(game: Game) -> None:
     assert error < 0.06 * CLAIM.delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", [ALONE, CROWD, NOWHERE, FRAME, WHOLE], ids=lambda game: game.pair)
 def test_no_pair_of_tables_convicts_them(game: Game) -> None:
     found = verdict(game, 400)
@@ -76,6 +78,7 @@ def test_a_matrix_that_was_known_before_is_convicted(game: RowsGame, monkeypatch
     assert mean - 5.5 * error > CLAIM.delta
 
 
+@pytest.mark.slow
 def test_the_printed_mechanism_keeps_its_claim_with_room_to_spare() -> None:
     found = run("published-slicing", epsilon=0.5, delta=0.05, trials=1000, workers=1, insecure_seed=1)
     assert not found.violation
@@ -86,6 +89,7 @@ def test_the_printed_mechanism_keeps_its_claim_with_room_to_spare() -> None:
     assert far[0] - 5.5 * far[1] > CLAIM.delta
 
 
+@pytest.mark.slow
 def test_the_audit_runs_by_its_name() -> None:
     found = run("slicing-rows", epsilon=1.0, delta=1e-5, trials=100, workers=1, insecure_seed=1)
     assert not found.violation
@@ -106,6 +110,7 @@ def ratios(game: FitGame, trials: int) -> np.ndarray:
     return np.concatenate([found.findings[0].with_row, -found.findings[0].without])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_a_whole_fit_stays_within_the_claim(adjacency: Adjacency, few_waves: None) -> None:
     games = slicing(ONE, adjacency)
@@ -116,6 +121,7 @@ def test_a_whole_fit_stays_within_the_claim(adjacency: Adjacency, few_waves: Non
         assert both.std() < 1.0 + 6.0 / np.sqrt(100), game.pair
 
 
+@pytest.mark.slow
 def test_a_row_that_joins_uses_up_the_whole_budget(few_waves: None) -> None:
     both = ratios(slicing(ONE, Adjacency.ADD_REMOVE)[0], 100)
     assert both.mean() == pytest.approx(0.5, abs=5.5 / np.sqrt(200))

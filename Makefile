@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CODE := src tests benchmarks experiments fuzz tools
 
-# One thread a worker, and bytecode kept between runs and processes.
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
+# One thread a process, because those of a small matrix product cost more than it does; bytecode is kept between processes.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: demo test test-all lint install clean
 

@@ -153,8 +153,8 @@ def test_half_the_noise_is_convicted() -> None:
 def test_a_forgotten_charge_is_convicted() -> None:
     (once,) = histogram_query(ONE, ADD_REMOVE)
     healthy = faults.AskedTwice(once.pair, ONE, ADD_REMOVE, once.tables, once.query, once.schema)
-    assert verdict(replace(healthy, curator=faults.Forgetful), 3000).violation
-    assert not verdict(healthy, 3000).violation
+    assert verdict(replace(healthy, curator=faults.Forgetful), 2500).violation
+    assert not verdict(healthy, 500).violation
 
 
 def test_noise_scaled_to_the_table_is_convicted() -> None:
@@ -186,10 +186,10 @@ def test_a_bound_read_off_the_data_is_convicted() -> None:
     (outlier,) = affine(ONE, ADD_REMOVE)
     healthy = replace(outlier, schema=schema, options={})
     broken = faults.RangeReadOffTheData(healthy.pair, ONE, ADD_REMOVE, healthy.tables, schema)
-    found = verdict(broken, 100)
+    found = verdict(broken, 40)
     assert found.violation
     assert found.findings[2].bound.auc == 1.0, "the released file itself gives it away"
-    assert not verdict(healthy, 100).violation
+    assert not verdict(healthy, 40).violation
 
 
 def test_a_row_that_depends_on_its_neighbours_is_convicted() -> None:
@@ -247,7 +247,7 @@ def test_membership_of_a_person_stays_within_the_claim() -> None:
 
 def test_a_generator_that_copies_rows_is_convicted_by_membership() -> None:
     claim = Claim.gaussian(1.0, 1e-5)
-    found = verdict(faults.CopiesRows("a copied row", claim, ADD_REMOVE, outlier=True), 60, claim)
+    found = verdict(faults.CopiesRows("a copied row", claim, ADD_REMOVE, outlier=True), 40, claim)
     assert found.violation
     assert max(finding.bound.auc for finding in found.findings) == 1.0
 

@@ -22,7 +22,7 @@ WHOLE = {  # of no one module: the package, the repository, or a property of man
     "test_side_doors.py",
     "test_trusted_base.py",
 }
-CEILINGS = {"modules without tests": 48, "tests without a module": 17}
+CEILINGS = {"modules without tests": 46, "tests without a module": 17}
 
 
 def modules(package: Path) -> set[str]:

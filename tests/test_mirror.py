@@ -1,7 +1,8 @@
-"""`tests/` mirrors `src/`: one test file a module, in the same folder, and little beside it."""
+"""`tests/` mirrors `src/`: one test file a module, in the same folder, little beside it; no test reads the clock."""
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ WHOLE = {  # of no one module: the package, the repository, or a property of man
     "test_side_doors.py",
     "test_trusted_base.py",
 }
+CLOCKS = {"perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "time.time", "time.time_ns"}
+READ_THE_CLOCK = {"ledger/test_ledger.py", "release/test_file.py"}
 CEILINGS = {"modules without tests": 46, "tests without a module": 17}
 
 
@@ -55,3 +58,21 @@ def test_what_is_apart_is_seen(tmp_path: Path) -> None:
         "modules without tests": ["b/test_c.py"],
         "tests without a module": ["b/test_d.py"],
     }
+
+
+def clocks(source: str) -> set[str]:
+    """The clocks of the wall that a test reads."""
+    read = {ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)}
+    return {name for name in read if name in CLOCKS or name.split(".")[-1] in CLOCKS}
+
+
+def test_no_test_reads_the_clock() -> None:
+    """A machine may be busy: what a test takes there is no fault of the code."""
+    found = {p.relative_to(TESTS).as_posix() for p in TESTS.rglob("*.py") if clocks(p.read_text(encoding="utf-8"))}
+    assert found <= READ_THE_CLOCK
+
+
+@pytest.mark.parametrize("call", ["time.perf_counter()", "monotonic()", "time.time()", "t.monotonic_ns()"])
+def test_a_clock_would_be_seen(call: str) -> None:
+    assert clocks(f"started = {call}\nassert {call} - started < 1")
+    assert not clocks("import time\ntime.sleep(1)\ntime.process_time()\nrow.time()")

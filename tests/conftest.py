@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 HERE = Path(__file__).parent
-SLOW_FOLDERS = ("experiments", "published", "training")  # every test in them is marked slow
+SLOW_FOLDERS = ("docs", "experiments", "published", "training")  # every test in them is marked slow
 
 settings.register_profile("explore", deadline=None)
 settings.register_profile("repeat", deadline=None, derandomize=True)

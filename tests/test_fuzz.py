@@ -32,7 +32,7 @@ from sfumato.text import one_line
 
 RECORD = Path(__file__).parent.parent / "audits" / "fuzz.json"
 ENOUGH_CASES = 100_000
-EXAMPLES = {"schemas": 200, "releases": 300, "tables": 150, "conditions": 150, "cli": 40}
+EXAMPLES = {"schemas": 100, "releases": 150, "tables": 100, "conditions": 100, "cli": 30}
 PATIENCE = Limits(seconds=60.0)  # of processor time
 
 

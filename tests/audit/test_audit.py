@@ -139,9 +139,9 @@ def test_clustmix_stays_within_the_claim(adjacency: Adjacency, few_drawn: None) 
 @pytest.mark.parametrize("place", [0, 1], ids=["scores", "group"])
 def test_clustmix_with_half_the_sensitivity_shows_in_its_answers(place: int, few_drawn: None) -> None:
     game = replace(clustmix(ONE, ADD_REMOVE)[place], curator=faults.half_the_sensitivity)
-    answers = verdict(game, 30).findings[0]
+    answers = verdict(game, 20).findings[0]
     both = np.concatenate([answers.with_row, -answers.without])
-    assert both.mean() > 0.5 + 5.0 / np.sqrt(60)
+    assert both.mean() > 0.5 + 5.0 / np.sqrt(40)
 
 
 def test_half_the_noise_is_convicted() -> None:

@@ -237,6 +237,7 @@ def test_a_module_of_anothers_own_is_not_trained_on(bought: Path, call: Call) ->
 # --- interrupts
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on(
     bought: Path,
     call: Call,

@@ -17,8 +17,6 @@ import sfumato as sf
 from sfumato.training import fitting
 from sfumato.training.settings import Training
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 STEPS = 1
 SCHEMA = """

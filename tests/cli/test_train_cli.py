@@ -103,6 +103,7 @@ def test_fit_without_training(folder: Path, call: Call) -> None:
     assert call("sample", "new.sfumato", "-n", 5, "-o", "rows.csv").code == 0
 
 
+@pytest.mark.slow
 def test_fit_and_train_again_and_again(folder: Path, call: Call) -> None:
     pytest.importorskip("jax")
     result = call(*SLICING, *QUICK)
@@ -236,6 +237,7 @@ def test_a_module_of_anothers_own_is_not_trained_on(bought: Path, call: Call) ->
 # --- interrupts
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on(
     bought: Path,
     call: Call,
@@ -292,6 +294,7 @@ def test_an_interrupt_with_a_ledger_tells_of_the_file(
     assert read().guarantee.entry == entry.id
 
 
+@pytest.mark.slow
 def test_a_signal_leaves_a_file_that_can_be_resumed(bought: Path) -> None:
     pytest.importorskip("jax")
     made = read(bought)

@@ -80,7 +80,11 @@ def hunt(cases: st.SearchStrategy[Case], adjacency: Adjacency, examples: int = 1
 
 @st.composite
 def neighbours(
-    draw: st.DrawFn, rows: st.SearchStrategy[Row], classes: int, adjacency: Adjacency
+    draw: st.DrawFn,
+    rows: st.SearchStrategy[Row],
+    classes: int,
+    adjacency: Adjacency,
+    replaced: Callable[[Row], Row] = lambda row: row,
 ) -> tuple[list[Row], list[Row]]:
     base = draw(st.lists(rows, max_size=20))
     at = draw(st.integers(0, len(base)))
@@ -90,7 +94,7 @@ def neighbours(
     elif adjacency is LABEL:
         other = [(row[0], draw(st.integers(BAD_LABEL, classes - 1)))]
     else:
-        other = [draw(rows)]
+        other = [draw(st.one_of(rows, st.just(replaced(row))))]
     pair = [*base[:at], row, *base[at:]], [*base[:at], *other, *base[at:]]
     return pair if draw(st.booleans()) else pair[::-1]
 
@@ -131,6 +135,12 @@ def vectors_of(dim: int, seed: int) -> Ints:
     tilted = rng.permutation(wild)
     halves = [np.zeros(dim, dtype=np.int64), wild, small, spike, other_spike, corner, signs, one, tilted]
     return np.stack([half * sign for half in halves for sign in (1, -1)])
+
+
+def opposite(row: Row) -> Row:
+    """The row of the negative vector in the same class: signs alternate in `vectors_of`."""
+    codes, label = row
+    return tuple(code ^ 1 if code != NOWHERE else code for code in codes), label
 
 
 @st.composite
@@ -179,7 +189,7 @@ def moment_cases(
     )
     rows = st.tuples(st.one_of(whole, whole, mixed), st.integers(BAD_LABEL, classes - 1))
     query = kind(image, draw(st.sampled_from(SHARES)))
-    return Case(query, *draw(neighbours(rows, classes, adjacency)))
+    return Case(query, *draw(neighbours(rows, classes, adjacency, opposite)))
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
+from sfumato.cli.promise import promise
 from sfumato.cli.releases import release_data
 from sfumato.text import one_line
 
 if TYPE_CHECKING:
     from sfumato.release.release import Guarantee, Release
+
+TOLD_WIDTH = 96
+INDENT = " " * len("Guarantee  ")
 
 
 def inspect(
@@ -31,21 +36,16 @@ def inspect(
 
 
 def _print_release(made: Release) -> None:
-    promise = made.guarantee
+    guarantee = made.guarantee
     print(f"A {made.mechanism} release ({made.encoding} encoding) of {len(made.schema.columns)} columns.\n")
-    print(f"Guarantee  {promise}")
-    if promise.secure:
-        print(
-            "           Whoever reads this file learns almost the same whether or not "
-            f"any one {one_line(promise.unit)} was in\n"
-            "           the table: no conclusion about it gets more than "
-            f"exp({promise.epsilon:g}) times likelier,\n"
-            f"           except with probability {promise.delta:.3g}. It {_scope(promise)}."
-        )
+    print(f"Guarantee  {guarantee}")
+    scope = f" It {_scope(guarantee)}." if guarantee.secure else ""
+    told = promise(guarantee, shows_rows=_shows_rows(made)) + scope
+    print(fill(told, TOLD_WIDTH, initial_indent=INDENT, subsequent_indent=INDENT, break_long_words=False))
     print("\nWhat was asked of the rows, with noise:")
-    for spend in promise.spends:
+    for spend in guarantee.spends:
         print(f"  {one_line(spend.name):<16} mu {spend.mu:.4f}")
-    for slices in promise.slices:
+    for slices in guarantee.slices:
         noise = slices.sigma / slices.distance
         print(f"  {'every row':<16} {slices.projections} projections, noise {noise:.3g} times the largest change")
     _print_generator(made)
@@ -83,5 +83,12 @@ def _print_generator(made: Release) -> None:
     )
 
 
-def _scope(promise: Guarantee) -> str:
-    return promise.scope if promise.entry is None else f"is {promise.scope}"
+def _scope(guarantee: Guarantee) -> str:
+    return guarantee.scope if guarantee.entry is None else f"is {guarantee.scope}"
+
+
+def _shows_rows(made: Release) -> bool:
+    """Whether every row was released with noise of its own."""
+    from sfumato.models.bought import BoughtRows
+
+    return isinstance(getattr(made, "bought", None), BoughtRows)

@@ -97,7 +97,7 @@ def test_fit_and_train_again_and_again(folder: Path, call: Call) -> None:
     assert "Training 1 on it is over, after 5 of at most 5 steps, loss " in shown
     assert "however many there are, the guarantee stays what it is" in shown
 
-    result = call("train", "new.sfumato", *QUICK, "--train-seed", 3, "-o", "other.sfumato")
+    result = call("train", "new.sfumato", *QUICK, "--seed", 3, "-o", "other.sfumato")
     assert result.code == 0
     assert result.out.startswith(
         "wrote other.sfumato: training 2 on what was bought\n(1, 1e-06)-differentially private"
@@ -150,7 +150,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "no file": (("train", "none.sfumato"), "none.sfumato does not exist"),
     "no steps": (("train", "b.sfumato", "--steps", 0), "steps must be a whole number from 1 to 10000000, not 0"),
     "a rate of 2": (("train", "b.sfumato", "--rate", 2), "rate must be a number above 0 and at most 1, not 2.0"),
-    "a seed below 0": (("train", "b.sfumato", "--train-seed", -1), "seed must be a whole number from 0 to"),
+    "a seed below 0": (("train", "b.sfumato", "--seed", -1), "seed must be a whole number from 0 to"),
     "a divergence": (("train", "b.sfumato", "--divergence", "tv"), "divergence must be one of 'kl', 'reverse-kl'"),
     "an architecture": (("train", "b.sfumato", "--architecture", "rnn"), "architecture must be one of 'mlp', 'conv'"),
     "no image": (("train", "b.sfumato", "--architecture", "conv"), "architecture 'conv' is for images"),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sfumato import __version__
 from sfumato.cli.interrupts import Interrupted
+from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
+from sfumato.cli.tables import TableCommand
 from sfumato.cli.verbs import audit, demo, fit, inspect, ledger, plan, sample, schema, train
 from sfumato.errors import SfumatoError
 
@@ -24,22 +26,17 @@ app = typer.Typer(
     "read off the rows by public knowledge, look at `sfumato plan`, then `sfumato fit` and `sfumato sample`.",
 )
 
-# Typer ships its own copy of click under a private name; this is the UsageError of whichever it raises.
-UsageError: Any = typer.BadParameter.__bases__[0]
 INTERRUPTED = 130  # what typer makes of Ctrl-C
 
-for verb in (
-    schema.schema,
-    plan.plan,
-    fit.fit,
-    train.train,
-    sample.sample,
-    inspect.inspect,
-    ledger.ledger,
-    audit.audit,
-    demo.demo,
-):
-    app.command()(verb)
+app.command(cls=TableCommand)(schema.schema)
+app.command()(plan.plan)
+app.command(cls=TableCommand)(fit.fit)
+app.command(cls=train.TrainCommand)(train.train)
+app.command()(sample.sample)
+app.command()(inspect.inspect)
+app.command()(ledger.ledger)
+app.command()(audit.audit)
+app.command()(demo.demo)
 
 
 @app.callback(invoke_without_command=True)
@@ -60,7 +57,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a path may hold bytes that are no text
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="sfumato", standalone_mode=False)
     except SfumatoError as error:
         say(f"error: {error}")
         sys.exit(2)

@@ -19,10 +19,6 @@ Rows = Annotated[
     int | None,
     typer.Option(help="A public guess at the number of rows. It divides the budget better; never the true count."),
 ]
-Delimiter = Annotated[str | None, typer.Option(help="What separates the fields of a CSV file; a comma by default.")]
-Quote = Annotated[str | None, typer.Option(help="What quotes the fields of a CSV file.")]
-Encoding = Annotated[str | None, typer.Option("--csv-encoding", help="How a CSV file is written; UTF-8 by default.")]
-TableName = Annotated[str | None, typer.Option("--table", help="Which table of a DuckDB file.")]
 Encode = Annotated[
     str, typer.Option(help="How columns become numbers: scores, or affine to keep numeric data in its own units.")
 ]

@@ -18,16 +18,13 @@ from sfumato.cli.parameters import (
     Calibration,
     Components,
     Data,
-    Delimiter,
     Delta,
     Depth,
     Divergence,
     Encode,
-    Encoding,
     Form,
     Json,
     Mechanism,
-    Quote,
     Rate,
     Rows,
     SigmaMax,
@@ -35,12 +32,12 @@ from sfumato.cli.parameters import (
     SliceDim,
     SliceFrames,
     Steps,
-    TableName,
     TrainSeed,
     Width,
 )
 from sfumato.cli.progress import tell_steps, tell_training, working
 from sfumato.cli.releases import release_data
+from sfumato.cli.tables import opened
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -50,6 +47,7 @@ NOTHING_WRITTEN = "nothing was written, but the ledger may have counted the rele
 
 
 def fit(
+    context: typer.Context,
     data: Data,
     schema: Annotated[Path, typer.Option(help="What is publicly known about it: YAML or JSON.")],
     epsilon: Annotated[float, typer.Option(help="How much the release may tell about one row; 1 is customary.")],
@@ -85,10 +83,6 @@ def fit(
     insecure_seed: Annotated[
         int | None, typer.Option(help="Repeatable noise, for tests: the release then has NO guarantee.")
     ] = None,
-    delimiter: Delimiter = None,
-    quote: Quote = None,
-    csv_encoding: Encoding = None,
-    table: TableName = None,
     as_json: Json = False,
 ) -> None:
     """Release a private table. Each call spends anew."""
@@ -98,7 +92,6 @@ def fit(
     from sfumato.ledger.ledger import Ledger
     from sfumato.private.slicing.law import Slices
     from sfumato.schema.schema import Schema
-    from sfumato.tables import open_table
 
     known = Schema.load(schema)
     sliced = form, slices, slice_dim, frames, calibration
@@ -123,7 +116,7 @@ def fit(
     if books is not None and books.keeps(output):
         raise ArgumentError(f"{output} is the ledger, or belongs to it; write the release somewhere else")
     check_writable(output)
-    source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
+    source = opened(context, data)
     tell = tell_training if mechanism == "slicing" else tell_steps
     with working("fitting"), interruptible(books, NOTHING_WRITTEN), unfinished(output):
         release = run(

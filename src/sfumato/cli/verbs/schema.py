@@ -8,19 +8,17 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Data, Delimiter, Encoding, Json, Quote, TableName
+from sfumato.cli.parameters import Data, Json
 from sfumato.cli.progress import working
+from sfumato.cli.tables import opened
 from sfumato.text import one_line
 
 
 def schema(
+    context: typer.Context,
     data: Data,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the draft (YAML, or JSON by name).")],
     label: Annotated[str | None, typer.Option(help="The column to predict, if there is one.")] = None,
-    delimiter: Delimiter = None,
-    quote: Quote = None,
-    csv_encoding: Encoding = None,
-    table: TableName = None,
     as_json: Json = False,
 ) -> None:
     """Draft a schema by looking at a table. The draft is private until you confirm it.
@@ -29,9 +27,8 @@ def schema(
     public knowledge, then empty that list: `fit` refuses the draft until you have.
     """
     from sfumato.schema.draft import draft_schema
-    from sfumato.tables import open_table
 
-    source = open_table(data, delimiter=delimiter, quote=quote, encoding=csv_encoding, table=table)
+    source = opened(context, data)
     with working("reading the table"):
         draft, left_out = draft_schema(source, label)
     draft.save(output)

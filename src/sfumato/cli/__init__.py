@@ -44,6 +44,7 @@ def options(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
 ) -> None:
+    """Show the version; without a verb, the help."""
     if version:
         print(f"sfumato {__version__}")
         raise typer.Exit

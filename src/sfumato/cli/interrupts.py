@@ -18,6 +18,7 @@ class Interrupted(Exception):
 
 @contextmanager
 def interruptible(books: Ledger | None, state: str) -> Iterator[None]:
+    """Say of Ctrl-C how things may stand, where a ledger may have changed."""
     try:
         yield
     except KeyboardInterrupt:

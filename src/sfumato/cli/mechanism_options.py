@@ -55,6 +55,7 @@ class FitCommand(MechanismCommand):
     """A command that takes a mechanism and a table."""
 
     def sections(self, args: Sequence[str]) -> list[Section]:
+        """The options of the mechanism and of the table."""
         return [*super().sections(args), table_section()]
 
 

@@ -28,9 +28,11 @@ def working(what: str, total: int | None = None) -> Iterator[Any]:
 
 
 def tell_steps(step: int, steps: int, loss: float) -> None:
+    """Tell how far the points of clustmix have moved."""
     if step % TOLD_STEPS == 0:
         say(f"moving points: step {step} of at most {steps}, loss {loss:.4f}")
 
 
 def tell_training(step: int, steps: int, loss: float) -> None:
+    """Tell how far a generator is trained."""
     say(f"training: step {step} of at most {steps}, loss {loss:.3f}")

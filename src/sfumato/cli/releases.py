@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 
 def release_data(made: Release) -> dict[str, Any]:
+    """All that a release says about itself."""
     from sfumato.release.file import guarantee_data
 
     return {

@@ -37,6 +37,7 @@ class TableCommand(ConfigCommand):
     """A command that reads a table."""
 
     def sections(self, args: Sequence[str]) -> list[Section]:
+        """The options of the table."""
         return [table_section()]
 
 

@@ -80,17 +80,17 @@ def _cap_data(dataset: Dataset) -> dict[str, Any]:
 def _account_data(account: Account) -> dict[str, Any]:
     running = account.running()
     entries = [
-        {**vars(entry), "descriptor": json.loads(entry.descriptor), "total_epsilon": finite(total)}
+        {**vars(entry), "descriptor": json.loads(entry.descriptor), "total_epsilon": _finite(total)}
         for entry, total in zip(account.entries, running, strict=True)
     ]
     return _cap_data(account.dataset) | {
-        "spent": {"mu": account.mu, "epsilon": finite(account.epsilon)},
+        "spent": {"mu": account.mu, "epsilon": _finite(account.epsilon)},
         "left": {"mu": account.left(), "epsilon": account.left_epsilon},
         "entries": entries,
     }
 
 
-def finite(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return value if value < float("inf") else None  # JSON has no infinity
 
 

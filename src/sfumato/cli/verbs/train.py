@@ -24,6 +24,7 @@ class TrainCommand(ConfigCommand):
     """Its own options and the fields of `sf.Training`."""
 
     def sections(self, args: Sequence[str]) -> list[Section]:
+        """The settings of a training."""
         return [Section(KEY, "Options of the training", options_of(Training))]
 
 

@@ -35,11 +35,13 @@ class Config:
     floor: int | None = option(None, help="Rows, at least.", unit="rows")
     careful: bool = option(False, help="Whether to take care.")
     shares: tuple[float, float] = option((0.25, 0.75), help="Of two rounds.", unit="of mu^2")
-    inner: Inner | None = option(Inner(), help="Leave the inner part out.")
+    inner: Inner | None = option(Inner(), help="The inner part.")
     secret: int = 3
     odd: dict[str, int] = field(default_factory=dict, metadata={"help": "No word can say it."})
 
     def __post_init__(self) -> None:
+        if isinstance(self.components, str) and self.components != "auto":
+            raise ArgumentError(f"components must be a number or 'auto', not {self.components!r}")
         if self.sigma_max <= 0:
             raise ArgumentError(f"sigma_max must be above 0, not {self.sigma_max}")
         if self.shares == (0.0, 0.0):
@@ -99,7 +101,6 @@ def test_a_line_makes_a_config(line: str, made: Config, run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("--components many", "Invalid value for '--components': must be auto or a whole number, not 'many'"),
         ("--inner.steps x", "Invalid value for '--inner.steps': must be a whole number, not 'x'"),
         ("--adapt both", "Invalid value for '--adapt': must be labels or points or none, not 'both'"),
         ("--secret 3", "No such option: --secret"),
@@ -116,6 +117,7 @@ def test_what_no_config_can_be_made_of(line: str, said: str, run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        ("--components many", "components must be a number or 'auto', not 'many'"),  # in its own words
         ("--sigma-max 0", "sigma_max must be above 0, not 0.0"),
         ("--shares 0,0", "no shares"),
         ("--no-inner --inner.steps 3", "--no-inner leaves nothing for --inner.steps to say"),
@@ -138,7 +140,7 @@ def test_help_has_a_section(run: Run) -> None:
     assert "--shares <float,float> Of two rounds. [default: 0.25,0.75 of mu^2]" in lines
     assert "--floor <int|none> Rows, at least. [in rows]" in lines
     assert "--careful Whether to take care. [default: no]" in lines
-    assert "--no-inner Leave the inner part out. --inner.steps <int> Steps, at most. [default: 600]" in lines
+    assert "--no-inner Leave out: the inner part. --inner.steps <int> Steps, at most. [default: 600]" in lines
     assert "--inner.deep.edge <float> Where noise ends. [default: 1.5]" in lines
     assert "secret" not in shown
     assert "odd" not in shown
@@ -153,7 +155,7 @@ def test_many_options_of_a_nested_config_are_told_in_one_line() -> None:
     assert len(section.options) == 25
     (usage, about) = section.records()[0]
     assert usage == "--tuning.<name> <value>"
-    assert about == "25 numbers that were tuned, such as --tuning.n0 0."
+    assert about == "25 more options, such as --tuning.n0 0."
     assert len(section.records()) == 1
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Optional
 
 import pytest
 
-from sfumato.cli.words import kinds, read, wording
+from sfumato.cli.words import kinds, read, takes_words, wording
 
 Choice = Literal["labels", "points"]
 GOOD: list[tuple[Any, str, Any]] = [
@@ -82,3 +82,11 @@ def test_wording(annotation: Any, told: str) -> None:
 @pytest.mark.parametrize("annotation", [dict, list[int], object, tuple[str, ...], tuple[()], None, Any])
 def test_what_no_word_can_say(annotation: Any) -> None:
     assert kinds(annotation) == []
+
+
+@pytest.mark.parametrize(
+    ("annotation", "takes"),
+    [(Choice | None, True), (int | Literal["auto"], True), (int, False), (Literal[1, 2], False)],
+)
+def test_takes_words(annotation: Any, takes: bool) -> None:
+    assert takes_words(annotation) == takes

@@ -37,7 +37,7 @@ class MechanismCommand(ConfigCommand):
                 raise
             owners = [each for each in _registry().names() if each != name and flag in _flags(each)]
             if not owners:
-                raise
+                raise UsageError(f"{error.format_message()}; {_has(name)}", ctx) from None
             raise ArgumentError(f"{flag} is for mechanism {' or '.join(owners)}; {_has(name)}") from None
         if ctx.params.get(KEY) != name:  # the word after another option that takes one, such as --dataset
             raise ArgumentError(f"{FLAG} cannot be the value of another option; write --option={FLAG}")

@@ -18,7 +18,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from sfumato.cli.words import alternatives, kinds, read, wording
+from sfumato.cli.words import alternatives, kinds, read, takes_words, wording
 from sfumato.errors import ArgumentError
 from sfumato.text import one_line
 
@@ -86,7 +86,18 @@ class ConfigOption:
         try:
             return read(said, self.annotation)
         except ValueError as error:
-            raise typer.BadParameter(str(error), ctx=context, param_hint=f"'{self.flag}'") from None
+            problem = typer.BadParameter(str(error), ctx=context, param_hint=f"'{self.flag}'")
+        if takes_words(self.annotation):
+            word = Unread(said)
+            word.problem = problem
+            return word
+        raise problem
+
+
+class Unread(str):
+    """A word that is none of those a field takes. The config gets it and says so itself, in the words of Python."""
+
+    problem: Exception  # what is said where the config does not mind
 
 
 @dataclass(frozen=True)
@@ -131,7 +142,7 @@ class Section:
             if len(many) <= SHOWN:
                 found += [each.record() for each in inside]
             else:
-                about = f"{len(many)} numbers that were tuned, such as {many[0].flag} {_shown(many[0].default)}."
+                about = f"{len(many)} more options, such as {many[0].flag} {_shown(many[0].default)}."
                 found.append((f"--{name.replace('_', '-')}.<name> <value>", about))
         return found
 
@@ -207,9 +218,13 @@ def configured(config: Any, said: Given) -> Any:
     for name, inner in nested.items():
         values[name] = configured(_before(config, name), inner)
     try:
-        return config(**values) if isinstance(config, type) else replace(config, **values)
+        made = config(**values) if isinstance(config, type) else replace(config, **values)
     except ValueError as error:  # of a mechanism of another package
         raise ArgumentError(one_line(str(error))) from error
+    for value in values.values():
+        if isinstance(value, Unread):
+            raise value.problem
+    return made
 
 
 def _options(field: Field[Any], annotation: Any, path: Path) -> list[ConfigOption]:
@@ -220,7 +235,8 @@ def _options(field: Field[Any], annotation: Any, path: Path) -> list[ConfigOptio
     nested = _nested(annotation)
     if nested is not None:
         may_be_off = type(None) in alternatives(annotation)
-        off = [ConfigOption(path, None, turns_off=True, **told | {"unit": ""})] if may_be_off else []
+        told |= {"unit": "", "help": f"Leave out: {about[:1].lower()}{about[1:]}"}
+        off = [ConfigOption(path, None, turns_off=True, **told)] if may_be_off else []
         return [*off, *options_of(nested, path)]
     return [ConfigOption(path, annotation, **told)] if kinds(annotation) else []
 
@@ -253,4 +269,6 @@ def _within(path: Path, said: Mapping[ConfigOption, Any]) -> list[str]:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
     return ",".join(map(_shown, value)) if isinstance(value, tuple) else str(value)

@@ -42,6 +42,12 @@ def read(word: str, annotation: Any) -> Any:
     raise ValueError(f"must be {_or([_told(each) for each in kinds(annotation)] + _none(annotation))}, not {word!r}")
 
 
+def takes_words(annotation: Any) -> bool:
+    """Whether some words are values, so that another one is a wrong word and not a wrong kind of value."""
+    literals = [each for each in alternatives(annotation) if get_origin(each) is Literal]
+    return any(isinstance(value, str) for each in literals for value in get_args(each))
+
+
 def wording(annotation: Any) -> str:
     """What may stand for a value, in the help."""
     return "|".join([_sign(each) for each in kinds(annotation)] + _none(annotation))

@@ -101,7 +101,7 @@ def test_refusals(case: str, folder: Path, call: Call) -> None:
 HEAVY = ("numpy", "pandas", "pyarrow", "scipy", "sklearn", "matplotlib", "yaml", "safetensors")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "--help"], ["train", "--help"]])
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = (
         "import sys\n"

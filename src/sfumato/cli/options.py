@@ -27,15 +27,15 @@ UsageError: Any = typer.BadParameter.__bases__[0]
 SECTIONS = "sfumato.sections"
 SHOWN = 20  # options of a nested config that are listed one by one
 
-Path = tuple[str, ...]
-Given = Mapping[Path, Any]
+FieldPath = tuple[str, ...]
+Given = Mapping[FieldPath, Any]
 
 
 @dataclass(frozen=True)
 class ConfigOption:
     """One option: the fields that lead to it, what its value may be, and what is told about it."""
 
-    path: Path
+    path: FieldPath
     annotation: Any
     default: Any
     help: str
@@ -58,6 +58,10 @@ class ConfigOption:
         """Its name among the parameters of a command, where no parameter of the command itself can be."""
         return "config_" + "_".join((*self.path, "off") if self.turns_off else self.path)
 
+    def is_inside(self, other: ConfigOption) -> bool:
+        """Whether it is of a config that the other one stands for."""
+        return len(self.path) > len(other.path) and self.path[: len(other.path)] == other.path
+
     def declared(self) -> inspect.Parameter:
         """It as a parameter of a function that typer can read."""
         names = f"{self.flag}/--no-{self.flag[2:]}" if self.is_switch and not self.turns_off else self.flag
@@ -73,7 +77,7 @@ class ConfigOption:
         """Its line of help."""
         usage = self.flag if self.is_switch else f"{self.flag} <{wording(self.annotation)}>"
         unit = f" {self.unit}" if self.unit else ""
-        has_default = not self.turns_off and self.default not in (None, MISSING)
+        has_default = not self.turns_off and self.default is not None and self.default is not MISSING
         default = f"  [default: {_shown(self.default)}{unit}]" if has_default else f"  [in{unit}]" if unit else ""
         return usage, f"{self.help}{default}"
 
@@ -121,17 +125,15 @@ class Section:
         app.command()(holder)
         return list(typer.main.get_command(app).params)
 
-    def taken(self, context: typer.Context) -> dict[Path, Any]:
+    def taken(self, context: typer.Context) -> dict[FieldPath, Any]:
         """What was said by its options, taken out of what the verb's function is called with."""
-        said = {each: context.params.pop(each.parameter, None) for each in self.options}
-        both = [each for each in said if each.turns_off and said[each] and _within(each.path, said)]
-        if both:
-            raise ArgumentError(f"{both[0].flag} leaves nothing for {_within(both[0].path, said)[0]} to say")
-        return {
-            each.path: each.value(word, context)
-            for each, word in said.items()
-            if word is not None and not (each.turns_off and not word)
-        }
+        words = [(each, context.params.pop(each.parameter, None)) for each in self.options]
+        said = [(each, word) for each, word in words if word is not None]
+        for off in (each for each, _ in said if each.turns_off):
+            inside = [each.flag for each, _ in said if each.is_inside(off)]
+            if inside:
+                raise ArgumentError(f"{off.flag} leaves nothing for {inside[0]} to say")
+        return {each.path: each.value(word, context) for each, word in said}
 
     def records(self) -> list[tuple[str, str]]:
         """Its lines of help; of a nested config with many options one line tells of all."""
@@ -190,7 +192,7 @@ class ConfigCommand(TyperCommand):
                 raise ArgumentError(f"{flag} would mean two things: the command has an option of that name itself")
 
 
-def options_of(config: type, path: Path = ()) -> tuple[ConfigOption, ...]:
+def options_of(config: type, path: FieldPath = ()) -> tuple[ConfigOption, ...]:
     """The options that a config's fields make, in their order."""
     hints = get_type_hints(config)
     found: list[ConfigOption] = []
@@ -211,7 +213,7 @@ def configured(config: Any, said: Given) -> Any:
         ArgumentError: The config refuses what was said.
     """
     values = {path[0]: value for path, value in said.items() if len(path) == 1}
-    nested: dict[str, dict[Path, Any]] = {}
+    nested: dict[str, dict[FieldPath, Any]] = {}
     for path, value in said.items():
         if len(path) > 1:
             nested.setdefault(path[0], {})[path[1:]] = value
@@ -227,7 +229,7 @@ def configured(config: Any, said: Given) -> Any:
     return made
 
 
-def _options(field: Field[Any], annotation: Any, path: Path) -> list[ConfigOption]:
+def _options(field: Field[Any], annotation: Any, path: FieldPath) -> list[ConfigOption]:
     about = field.metadata.get("help")
     if about is None:
         return []
@@ -259,11 +261,6 @@ def _before(config: Any, name: str) -> Any:
 
 def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-def _within(path: Path, said: Mapping[ConfigOption, Any]) -> list[str]:
-    """The options inside a nested config that were used."""
-    return [each.flag for each, word in said.items() if word is not None and each.path[:-1] == path]
 
 
 def _shown(value: Any) -> str:

@@ -206,14 +206,6 @@ def test_theorem_one_refuses_a_mu_that_leaves_nothing() -> None:
     assert slicing_sigma(1.0, 1e-5, dim=10, projections=10, mu=0.21) < 50.0
 
 
-def test_many_releases_together_cost_less_than_their_worst_case() -> None:
-    """Ten releases, each at its own epsilon of 0.3, against the sum of what each of them may cost at worst."""
-    each = Slices(50, 25, 1.0, slicing_sigma(0.3, 1e-6, dim=50, projections=25))
-    together = epsilon_of(0.1, DELTA, slices=[each] * 10)
-    assert 0.3 < together < 3.0
-    assert together == pytest.approx(epsilon_of(0.1, DELTA, slices=[replace(each, projections=250)]), rel=1e-3)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -8,24 +8,23 @@ queries of mu_0 together (Greenewald et al. 2024, arXiv 2410.19941, give a bound
     delta(epsilon) = E_S[ delta_GDP(epsilon; sqrt(mu_0^2 + D^2 S / sigma^2)) ].
 
 The law of S does not depend on u: U has entries N(0, 1/d), so it is chi-square with m' degrees of freedom, over d.
-Several slices of one release are independent, and their T_i = D_i^2 S_i / sigma_i^2 add up.
+A release takes slices once.
 
 A unit of m rows, each of which moves by at most D, has T at most (m D^2 / sigma^2) times the largest of m such S,
 whatever the directions: P(S > s) is then at most m times that of one.
 
 The expectation is taken on a grid, on the safe side; docs/proofs/slicing.md, section 2, has the argument. In short:
 delta as a function of t = mu^2 is convex up to 2 (sqrt(1 + epsilon^2) - 1); continued by its tangent it is convex
-everywhere, and no smaller. For a convex function, moving the mass of a cell to its ends, its mean kept, is safe, cell
-by cell and summand by summand. At deltas up to 1e-3 the tangent costs nothing that one could see.
+everywhere, and no smaller. For a convex function, moving the mass of a cell to its ends, its mean kept, is safe. At
+deltas up to 1e-3 the tangent costs nothing that one could see.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -105,79 +104,41 @@ class Slices:
         return (self.weight * 2.0 * place / self.dim + self.shift) * (1.0 + _ROUNDINGS)
 
 
-def sliced_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
+def sliced_delta(epsilon: float, mu: float, slices: Slices) -> float:
     """delta(epsilon) of these slices with Gaussian queries of `mu` together, never below the true value."""
     if epsilon < _SMALLEST_EPSILON:
         return 1.0
-    unit = slices[0].weight
-    parts = (_Part(each.dim, each.projections, each.weight / unit, each.rows) for each in slices)
-    grid = _grid(tuple(sorted(parts)))
-    base = mu * mu + math.fsum(each.shift for each in slices)
-    squares = base + unit * (grid.first + grid.step * np.arange(len(grid.masses), dtype=np.float64))
-    found = float(grid.masses @ _convex_deltas(epsilon, squares * (1.0 + _ROUNDINGS)))
-    found += grid.beyond * _tangent(epsilon)[1] * (base + unit * grid.reach)  # no slope is steeper
+    grid = _grid(slices.projections, slices.rows)
+    base, scale = mu * mu + slices.shift, slices.weight / slices.dim
+    found = float(grid.masses @ _convex_deltas(epsilon, (base + scale * grid.points) * (1.0 + _ROUNDINGS)))
+    # The mean of a chi-square beyond x > n is at most x + 2 x / (x - n + 2), no more than 2 x; no slope is steeper.
+    found += grid.beyond * _tangent(epsilon)[1] * (base + scale * 2.0 * float(grid.points[-1]))
     return min(1.0, found * (1.0 + _MASS_ERROR) + sys.float_info.min)
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """A measure on first, first + step, ...; `beyond` is the mass further up, with a mean of at most `reach` there."""
+    """A measure on points, with the mass beyond the last of them."""
 
-    first: float
-    step: float
+    points: FloatArray
     masses: FloatArray
     beyond: float
-    reach: float
-
-    def plus(self, other: _Grid, points: int) -> _Grid:
-        """The law of the sum, on so many points; all terms are positive, so no digits are lost."""
-        full = np.convolve(self.masses, other.masses)
-        beyond = self.beyond * (other.masses.sum() + other.beyond) + other.beyond * self.masses.sum()
-        return _Grid(
-            self.first + other.first,
-            self.step,
-            full[:points] * (1.0 + _ROUNDINGS),
-            float(beyond + full[points:].sum()) * (1.0 + _ROUNDINGS),
-            self.reach + other.reach,
-        )
-
-
-@dataclass(frozen=True, order=True)
-class _Part:
-    """weight times chi-square over dim; the largest of `rows` such."""
-
-    dim: int
-    projections: int
-    weight: float
-    rows: int
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """What the grid has to cover."""
-        scale, half = 2.0 * self.weight / self.dim, self.projections / 2
-        low = float(gammaincinv(half, _BELOW)) if self.rows == 1 else 0.0
-        return scale * low, scale * float(gammainccinv(half, _BEYOND / self.rows))
 
 
 @lru_cache(maxsize=64)
-def _grid(parts: tuple[_Part, ...]) -> _Grid:
-    """The law of the sum of all parts."""
-    ranges = [part.range for part in parts]
-    step = sum(high - low for low, high in ranges) / _POINTS
-    points = _POINTS + 2 * len(parts)  # a part has up to two more than its range over the step
-    first, *others = (_part(part, low, high, step) for part, (low, high) in zip(parts, ranges, strict=True))
-    return reduce(lambda total, other: total.plus(other, points), others, first)
-
-
-def _part(part: _Part, low: float, high: float, step: float) -> _Grid:
-    edges: FloatArray = low + step * np.arange(math.ceil((high - low) / step) + 1, dtype=np.float64)
-    scale, half = part.weight / part.dim, part.projections / 2
-    at: FloatArray = edges / (2.0 * scale)
-    own, biased = (_Tails(np.asarray(gammainc(h, at)), np.asarray(gammaincc(h, at))) for h in (half, half + 1))
-    reach = 2.0 * high  # the mean of a chi-square beyond x is at most x + 2 x / (x - n + 2): no more than 2 x, as x > n
-    if part.rows > 1:
-        return _largest(edges, step, own.above, part.rows, reach)
-    return _split(edges, step, own, biased, part.projections * scale, reach)
+def _grid(projections: int, rows: int) -> _Grid:
+    """The law of a chi-square, or of the largest of `rows` such, however they depend on each other, moved up."""
+    half = projections / 2
+    low = float(gammaincinv(half, _BELOW)) if rows == 1 else 0.0
+    at: FloatArray = np.linspace(low, float(gammainccinv(half, _BEYOND / rows)), _POINTS + 1)
+    own = _Tails(np.asarray(gammainc(half, at)), np.asarray(gammaincc(half, at)))
+    more = 1.0 + _MASS_ERROR
+    if rows == 1:
+        biased = _Tails(np.asarray(gammainc(half + 1, at)), np.asarray(gammaincc(half + 1, at)))
+        return _Grid(2.0 * at, _split(at, own, biased, half) * more, float(own.above[-1]) * more)
+    tails = np.minimum(1.0, rows * own.above * more)  # P(any > s) <= rows P(one > s)
+    masses = np.maximum(np.append(1.0 - tails[0], -np.diff(tails)), 0.0)
+    return _Grid(2.0 * at, masses * more, float(tails[-1]) * more)
 
 
 @dataclass(frozen=True)
@@ -193,26 +154,18 @@ class _Tails:
         return np.maximum(np.where(low, np.diff(self.below), -np.diff(self.above)), 0.0)
 
 
-def _split(edges: FloatArray, step: float, own: _Tails, biased: _Tails, mean: float, reach: float) -> _Grid:
+def _split(edges: FloatArray, own: _Tails, biased: _Tails, mean: float) -> FloatArray:
     """Move the mass of every cell to its two ends so that its mean is kept, or a little larger.
 
-    E[T; cell] = E[T] times the mass that the size-biased law has there: one more degree of freedom in each half.
+    E[X; cell] = E[X] times the mass that the size-biased law has there: one more in the shape of the gamma law.
     """
     mass = own.between()
     centre = mean * biased.between() / np.maximum(mass, sys.float_info.min)
-    upper = np.clip((centre - edges[:-1]) / step, 0.0, 1.0 - _SHARE_ERROR) + _SHARE_ERROR
+    upper = np.clip((centre - edges[:-1]) / np.diff(edges), 0.0, 1.0 - _SHARE_ERROR) + _SHARE_ERROR
     masses = np.append(mass * (1.0 - upper), 0.0)
     masses[1:] += mass * upper
     masses[0] += own.below[0]
-    more = 1.0 + _MASS_ERROR
-    return _Grid(float(edges[0]), step, masses * more, float(own.above[-1]) * more, reach)
-
-
-def _largest(edges: FloatArray, step: float, above: FloatArray, rows: int, reach: float) -> _Grid:
-    """The largest of so many, however they depend on each other: P(any > s) <= rows P(one > s). Moved up a cell."""
-    tails = np.minimum(1.0, rows * above * (1.0 + _MASS_ERROR))
-    masses = np.append(1.0 - tails[0], -np.diff(tails)) * (1.0 + _MASS_ERROR)
-    return _Grid(float(edges[0]), step, np.maximum(masses, 0.0), float(tails[-1]) * (1.0 + _MASS_ERROR), reach)
+    return masses
 
 
 def _tangent(epsilon: float) -> tuple[float, float]:

@@ -59,8 +59,20 @@ class Adjacency(StrEnum):
 def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
     """The smallest delta for which mu-GDP (and slices beside it) implies (epsilon, delta)-DP, rounded up.
 
-    >>> f"{delta_of(1.0, 0.26805):.2e}"
-    '1.00e-05'
+    Args:
+        epsilon: above 0.
+        mu: of all Gaussian queries together.
+        slices: noisy projections of every row beside them, fixed in advance; a release takes them once.
+
+    Returns:
+        Delta, never below the true value.
+
+    Raises:
+        ArgumentError: where epsilon or mu is out of its range, or there are several slices.
+
+    Example:
+        >>> f"{delta_of(1.0, 0.26805):.2e}"
+        '1.00e-05'
     """
     check_epsilon(epsilon)
     check_mu(mu)
@@ -70,11 +82,22 @@ def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
 def mu_of(epsilon: float, delta: float, distance: float = 0.0) -> float:
     """The largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down; 0 where there is none.
 
-    `distance` is how far, in total variation, the law that is really drawn from may be from the one that is mu-GDP. If
-    the ideal release is (epsilon, delta')-DP, the real one is (epsilon, delta' + (1 + e^epsilon) distance)-DP.
+    If the ideal release is (epsilon, delta')-DP, the real one is (epsilon, delta' + (1 + e^epsilon) distance)-DP.
 
-    >>> f"{mu_of(1.0, 1e-5):.5f} {mu_of(1.0, 1e-6):.5f} {mu_of(1.0, 1e-5, 1e-6):.5f}"
-    '0.26805 0.23670 0.26082'
+    Args:
+        epsilon: above 0.
+        delta: above 0 and below 1.
+        distance: how far, in total variation, the law that is really drawn from may be from the one that is mu-GDP.
+
+    Returns:
+        Mu, never above the true value.
+
+    Raises:
+        ArgumentError: where an argument is out of its range.
+
+    Example:
+        >>> f"{mu_of(1.0, 1e-5):.5f} {mu_of(1.0, 1e-6):.5f} {mu_of(1.0, 1e-5, 1e-6):.5f}"
+        '0.26805 0.23670 0.26082'
     """
     check_epsilon(epsilon)
     check_delta(delta)
@@ -90,8 +113,19 @@ def calibrate(epsilon: float, delta: float) -> float:
     of all rounds (see `mu_of`). How many a release will have is not known before its rounds are planned, so a cap is
     taken; its slack is below 1e-200 for any epsilon up to 100.
 
-    >>> calibrate(1.0, 1e-5) == mu_of(1.0, math.nextafter(1e-5, 0.0))
-    True
+    Args:
+        epsilon: above 0.
+        delta: above 0 and below 1.
+
+    Returns:
+        Mu, never above the true value.
+
+    Raises:
+        ArgumentError: where an argument is out of its range, or the sampler is too coarse for both.
+
+    Example:
+        >>> calibrate(1.0, 1e-5) == mu_of(1.0, math.nextafter(1e-5, 0.0))
+        True
     """
     mu = mu_of(epsilon, delta, MOST_COORDINATES * DISTANCE_PER_COORDINATE)
     if mu == 0.0:

@@ -56,12 +56,20 @@ FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 class Slices:
     """Noisy projections of every row: all that has to be known to say what they cost.
 
-    `projections` is m', the columns of U in all slices; `distance` bounds how far one unit's rows can move, in L2;
-    `sigma` is the noise on every projection; `rows` of a unit may move. U as published is rounded:
-    |u^T published U| is at most |u^T U| + `rounding` for a unit vector u.
+    Attributes:
+        dim: d, the numbers in a row.
+        projections: m', the columns of U.
+        distance: how far one unit's rows can move together, in L2.
+        sigma: the noise on every projection.
+        rounding: U as published is rounded: |u^T published U| <= |u^T U| + rounding for a unit vector u.
+        rows: of one unit that may move.
 
-    >>> Slices(dim=100, projections=100, distance=1.0, sigma=3.85)
-    Slices(dim=100, projections=100, distance=1.0, sigma=3.85, rounding=0.0, rows=1)
+    Raises:
+        ArgumentError: where one of them is out of its range.
+
+    Example:
+        >>> Slices(dim=100, projections=100, distance=1.0, sigma=3.85)
+        Slices(dim=100, projections=100, distance=1.0, sigma=3.85, rounding=0.0, rows=1)
     """
 
     dim: int

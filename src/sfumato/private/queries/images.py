@@ -83,7 +83,8 @@ class AffineImage(Image):
     factors: FloatArray
 
     def __post_init__(self) -> None:
-        insist(self.centres.ndim == 2 and self.centres.shape == self.factors.shape, "centres and factors go together")
+        together = self.centres.ndim == 2 and self.centres.shape == self.factors.shape and self.centres.size > 0
+        insist(together, "centres and factors go together")
         finite = np.isfinite(self.centres).all() and np.isfinite(self.factors).all()
         insist(bool(finite), "centres and factors must be finite")
 
@@ -114,7 +115,8 @@ class ProjectedImage(Image):
     matrix: IntArray | None = None  # (dim, coordinates), MAP_BITS fractional bits
 
     def __post_init__(self) -> None:
-        insist(self.centres.ndim == 2 and largest(self.centres) <= MAPPED_LIMIT, "centres must be below 2^14")
+        insist(self.centres.ndim == 2 and self.centres.size > 0, "centres must be there")
+        insist(largest(self.centres) <= MAPPED_LIMIT, "centres must be below 2^14")
         fits = self.matrix is None or (
             self.matrix.ndim == 2 and len(self.matrix) == self.dim and largest(self.matrix) <= MAP_LIMIT
         )

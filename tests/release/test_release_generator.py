@@ -17,6 +17,7 @@ from tests.release.test_release_groups import SMALL, images
 import sfumato as sf
 from sfumato import api
 from sfumato.errors import ArgumentError, MissingExtraError
+from sfumato.mechanisms.asker import Client
 from sfumato.models.generator import Generator, OwnGenerator
 from sfumato.release import generator as generator_release
 from sfumato.release.generator import GeneratorRelease
@@ -701,7 +702,7 @@ def test_nothing_but_numbers_comes_of_it(bought: GeneratorRelease) -> None:
 
 def test_a_job_leaves_the_release_untrained() -> None:
     job = api.prepare(people(), SCHEMA, epsilon=1, delta=1e-6, mechanism="slicing", insecure_seed=1)
-    made = job.release(job.curator())
+    made = job.release(Client(job.curator()))
     assert isinstance(made, GeneratorRelease)
     assert not made.is_trained
     assert made.encoding == "scores"

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.plan import Plan, Round
     from sfumato.mechanisms.slices import SlicePlan
     from sfumato.private.accounting import Spend
-    from sfumato.release.release import Guarantee, Release
+    from sfumato.private.guarantee import Guarantee
+    from sfumato.release.release import Release
     from sfumato.training.settings import Training
 
 app = typer.Typer(
@@ -301,10 +302,10 @@ def train(
     """Train a generator on what a release bought. Costs no privacy, however often."""
     from sfumato.api import load
     from sfumato.files import check_writable
-    from sfumato.release.generator import GeneratorRelease
+    from sfumato.models import GeneratorModel
 
     made = load(release)
-    if not isinstance(made, GeneratorRelease):
+    if not isinstance(made.model, GeneratorModel):
         raise ArgumentError(f"{release} is a release of mechanism {made.mechanism}: there is nothing to train in it")
     place = release if output is None else output
     check_writable(place)
@@ -314,7 +315,8 @@ def train(
     if as_json:
         _print_json({"output": str(place)} | _release_data(done))
     else:
-        print(f"wrote {place}: training {done.progress.number} on what was bought\n{done.guarantee}")
+        assert isinstance(done.model, GeneratorModel)
+        print(f"wrote {place}: training {done.model.progress.number} on what was bought\n{done.guarantee}")
 
 
 @app.command()
@@ -580,7 +582,7 @@ def _unfinished(place: Path) -> Iterator[None]:
             raise
         from sfumato.api import load
 
-        progress = getattr(load(place), "progress", None)
+        progress = getattr(load(place).model, "progress", None)
         if progress is None or progress.finished:
             raise Interrupted(f"{place} was written") from None
         again = shlex.join(["sfumato", "train", str(place), *(["--resume"] * (progress.number > 0))])
@@ -745,7 +747,7 @@ def _kind(each: Round) -> str:
 
 
 def _release_data(made: Release) -> dict[str, Any]:
-    from sfumato.release.file import guarantee_data
+    from sfumato.release.guarantee import guarantee_data
 
     return {
         "mechanism": made.mechanism,
@@ -758,22 +760,17 @@ def _release_data(made: Release) -> dict[str, Any]:
 
 
 def _model_data(made: Release) -> dict[str, Any]:
-    from sfumato.release.generator import GeneratorRelease
-    from sfumato.release.generator_file import document
-
-    if isinstance(made, GeneratorRelease):
-        return {"generator": document(made)}
-    labeller = getattr(made, "labeller", None)
-    return {"alpha": None if labeller is None else labeller.alpha}
+    facts, _ = made.model.to_arrays()
+    return {"generator": facts} if made.model.kind == "generator" else {"alpha": facts.get("alpha")}
 
 
 def _print_generator(made: Release) -> None:
-    from sfumato.release.generator import GeneratorRelease
+    from sfumato.models import GeneratorModel
 
-    if not isinstance(made, GeneratorRelease):
+    if not isinstance(made.model, GeneratorModel):
         return
-    progress = made.progress
-    print(f"\nBought once: {made.bought}.")
+    progress = made.model.progress
+    print(f"\nBought once: {made.model.bought}.")
     if progress.number == 0:
         print("Not trained yet: rows come from a Gaussian for each class. `sfumato train` trains it, for free.")
         return
@@ -791,11 +788,8 @@ def _print_release(made: Release) -> None:
     print(f"Guarantee  {promise}")
     if promise.secure:
         print(
-            "           Whoever reads this file learns almost the same whether or not "
-            f"any one {one_line(promise.unit)} was in\n"
-            "           the table: no conclusion about it gets more than "
-            f"exp({promise.epsilon:g}) times likelier,\n"
-            f"           except with probability {promise.delta:.3g}. It {_scope(promise)}."
+            f"           {promise.promise}\n"
+            f"           It {_scope(promise)}. The file was checked for going together, not for being true."
         )
     print("\nWhat was asked of the rows, with noise:")
     for spend in promise.spends:
@@ -806,7 +800,7 @@ def _print_release(made: Release) -> None:
     _print_generator(made)
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
-        labeller = getattr(made, "labeller", None)
+        labeller = getattr(made.model, "labeller", None)
         if labeller is not None:
             print(f"  ({1.0 - labeller.alpha:.0%} of the labels are drawn from a logistic model)")
         for name, weight in zip(made.layout.class_names(), made.class_weights, strict=True):

@@ -770,7 +770,7 @@ def interrupted(*_: Any, **__: Any) -> Any:
     [
         ("sfumato.private.engines.local.LocalEngine", "total", ["returned"]),
         ("sfumato.private.curator", "noisy", ["drawing"]),
-        ("sfumato.api", "MixtureRelease", ["drawing"]),
+        ("sfumato.api", "MixtureModel", ["drawing"]),
     ],
 )
 def test_an_exception_returns_what_was_not_drawn(

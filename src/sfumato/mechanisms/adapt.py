@@ -18,7 +18,7 @@ from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.mixture import ask_histograms, fit_joint
 from sfumato.mechanisms.plan import Plan
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.labeller import MOST_EVIDENCE, Labeller
+from sfumato.models.labellers import MOST_EVIDENCE, Labeller
 from sfumato.private.queries.base import Answer, Asker, Query
 from sfumato.private.queries.gradients import Gradient, LabelModel
 from sfumato.schema.layout import FloatArray, IntArray, Layout

@@ -20,7 +20,7 @@ from sfumato.mechanisms.components import divide
 from sfumato.mechanisms.moments import pull, unclipped
 from sfumato.mechanisms.plan import Plan, moment_costs, radius
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.quadratic import QuadraticLabeller
+from sfumato.models.labellers import QuadraticLabeller
 from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS, Asker, Latent, Moments, Sums
 from sfumato.private.queries.features import FeatureMoments
 from sfumato.private.queries.projected import (

@@ -229,6 +229,11 @@ class Layout:
         """How many bins each feature has."""
         return tuple(bins.size for bins in self.bins)
 
+    @property
+    def dim(self) -> int:
+        """Coordinates of the space that rows are modelled in: one a feature, or those of the groups' projections."""
+        return sum(group.directions for group in self.groups) if self.groups else len(self.names)
+
     def class_names(self) -> list[Any]:
         """What to call each class: its category, or the interval of its bin."""
         if isinstance(self.label_bins, CategoryBins):

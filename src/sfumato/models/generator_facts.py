@@ -1,29 +1,29 @@
-"""The part of a release file that is a generator's: what was bought, the network, and how far its training is."""
+"""A generator in a file: what was bought, the network, and how far its training is."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
+from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.train import Encoder, dim_of, lens_of
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.generator import Generator, OwnGenerator, Progress
+from sfumato.models.generator_training import Encoder as TrainedEncoder
+from sfumato.models.generator_training import image_of, lens_of
 from sfumato.private.accounting import Adjacency
+from sfumato.private.guarantee import Guarantee
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import matrix_rounding
-from sfumato.release.generator import GeneratorRelease, image_of
-from sfumato.release.release import Guarantee
 from sfumato.schema.layout import Layout
-from sfumato.schema.schema import Schema
 from sfumato.training.network import KINDS, Architecture
 from sfumato.training.settings import Training
 
+ROWS = "rows"  # the round that buys noisy rows as they are
 MOST_WAVES = 1 << 20
 MOST_ROWS = 1 << 40
 MOST_COORDINATES = 1 << 20
@@ -35,7 +35,6 @@ Small = np.float32  # of weights and noisy rows, of which there are many
 ROUNDING = 1e-9
 
 Whole = Annotated[int, Field(strict=True, ge=0)]
-Insist = Callable[[Any, str], None]
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -89,26 +88,28 @@ class _Training(_Strict):
     resumable: bool
 
 
-class GeneratorDocument(_Strict):
-    """What `release.json` says of a generator."""
+class GeneratorFacts(_Strict):
+    """What a file says of a generator beside its arrays."""
 
+    encoding: Literal["scores", "projected"]
     bought: _Waves | _Rows = Field(discriminator="form")
     network: _Network | _Own = Field(discriminator="kind")
     training: _Training
 
 
-def document(release: GeneratorRelease) -> dict[str, Any]:
+def facts_of(encoding: str, bought: Bought, generator: Generator | OwnGenerator, progress: Progress) -> dict[str, Any]:
     """A generator as plain JSON data; its numbers are among the arrays."""
     return {
-        "bought": _bought_data(release.bought),
-        "network": _network_data(release.generator),
-        "training": asdict(release.progress.settings)
+        "encoding": encoding,
+        "bought": _bought_data(bought),
+        "network": _network_data(generator),
+        "training": asdict(progress.settings)
         | {
-            "number": release.progress.number,
-            "step": release.progress.step,
-            "loss": release.progress.loss,
-            "finished": release.progress.finished,
-            "resumable": release.progress.memory is not None,
+            "number": progress.number,
+            "step": progress.step,
+            "loss": progress.loss,
+            "finished": progress.finished,
+            "resumable": progress.memory is not None,
         },
     }
 
@@ -136,9 +137,8 @@ def _network_data(generator: Generator | OwnGenerator) -> dict[str, Any]:
     return {"kind": known.kind, "width": known.width, "depth": known.depth, "channels": known.channels}
 
 
-def arrays(release: GeneratorRelease) -> dict[str, Any]:
-    """Every array of a generator's release but the encoder's."""
-    bought, generator = release.bought, release.generator
+def arrays_of(bought: Bought, generator: Generator | OwnGenerator, progress: Progress) -> dict[str, Any]:
+    """Every array of a generator but the encoder's."""
     found: dict[str, Any] = {"counts": bought.counts}
     if isinstance(bought, BoughtWaves):
         found |= {"frequencies": bought.frequencies, "waves": bought.means, "waves_sd": bought.sd}
@@ -151,47 +151,46 @@ def arrays(release: GeneratorRelease) -> dict[str, Any]:
     names = _names(generator)
     leaves = generator.leaves if isinstance(generator, OwnGenerator) else tuple(generator.weights.values())
     found |= dict(zip((f"net.{name}" for name in names), leaves, strict=True))
-    for half, part in zip(("first", "second"), release.progress.memory or (), strict=False):
+    for half, part in zip(("first", "second"), progress.memory or (), strict=False):
         found |= dict(zip((f"{half}.{name}" for name in names), part, strict=True))
     return found
 
 
-def is_small(name: str) -> bool:
-    """Whether an array is kept in single precision."""
-    return name == "rows" or name.startswith(("net.", "first.", "second."))
-
-
-def shapes(told: GeneratorDocument, layout: Layout) -> Shapes:
+def shapes(told: GeneratorFacts, layout: Layout) -> Specs:
     """What arrays a generator's release of this schema has, but for the encoder's."""
-    k, d = layout.classes, dim_of(layout)
+    k, d = layout.classes, layout.dim
     bought = told.bought
     found: Shapes = {"counts": (k,), "start.skip": (k, d, d), "start.shift": (k, d)}
+    rows: Shapes = {}
     if isinstance(bought, _Waves):
         f = bought.waves
         found |= {"frequencies": (f, bought.coordinates), "waves": (k, 2 * f), "waves_sd": (k,)}
     elif bought.projections is None:
-        found["rows"] = (bought.rows, bought.coordinates)
+        rows = {"rows": (bought.rows, bought.coordinates)}
     else:
-        found |= {"rows": (bought.rows, bought.projections), "directions": (bought.coordinates, bought.projections)}
+        rows = {"rows": (bought.rows, bought.projections)}
+        found["directions"] = (bought.coordinates, bought.projections)
     if layout.groups:
         seen = _seen(bought, layout)
         found |= {"space.matrix": (seen, d), "space.centres": (k, seen)}
         found |= {"space.basis": (d, d), "space.middles": (k, d)}
+    parts = ("net", "first", "second") if told.training.resumable else ("net",)
     inside = network_shapes(told, layout)
-    for part in ("net", "first", "second") if told.training.resumable else ("net",):
-        found |= {f"{part}.{name}": shape for name, shape in inside.items()}
-    return found
+    small = rows | {f"{part}.{name}": shape for part in parts for name, shape in inside.items()}
+    return {name: ArraySpec(shape) for name, shape in found.items()} | {
+        name: ArraySpec(shape, Small) for name, shape in small.items()
+    }
 
 
-def network_shapes(told: GeneratorDocument, layout: Layout) -> Shapes:
+def network_shapes(told: GeneratorFacts, layout: Layout) -> Shapes:
     """The shapes of the network's own arrays."""
     if isinstance(told.network, _Own):
         return {str(i): tuple(leaf) for i, leaf in enumerate(told.network.leaves)}
     return _architecture(told.network, layout).shapes()
 
 
-def check(told: GeneratorDocument, layout: Layout, insist: Insist) -> None:
-    """Whether what a document says of a generator goes together, before any array is read."""
+def check(told: GeneratorFacts, layout: Layout, insist: Insist) -> None:
+    """Whether what a file says of a generator goes together, before any array is read."""
     bought, network, training = told.bought, told.network, told.training
     settings = _settings(training)
     insist(settings.problem() is None, "the settings of its training are not valid")
@@ -210,22 +209,22 @@ def check(told: GeneratorDocument, layout: Layout, insist: Insist) -> None:
         insist(bought.projections % bought.slice_dim == 0, "its projections are not whole slices")
 
 
-def check_promise(told: GeneratorDocument, promise: Guarantee, unit_rows: int, insist: Insist) -> None:
-    """Whether a guarantee covers what the file holds: its noise, how far a unit can move it, and the adjacency."""
-    bought, named = told.bought, {spend.name: spend for spend in promise.spends}
-    if isinstance(bought, _Waves):
-        insist("waves" in named and not promise.slices, "its guarantee does not cover what was bought")
+def check_bought(bought: Bought, guarantee: Guarantee, unit_rows: int, insist: Insist) -> None:
+    """Whether a guarantee covers what was bought: its noise, how far a unit can move it, and the adjacency."""
+    named = {spend.name: spend for spend in guarantee.spends}
+    if isinstance(bought, BoughtWaves):
+        insist("waves" in named and not guarantee.slices, "its guarantee does not cover what was bought")
         return
-    insist(promise.adjacency is Adjacency.REPLACE_ONE, "noisy rows in another adjacency than replace-one")
+    insist(guarantee.adjacency is Adjacency.REPLACE_ONE, "noisy rows in another adjacency than replace-one")
     far, sd = 2.0 * bought.radius * math.sqrt(unit_rows) * (1.0 - ROUNDING), bought.sd * (1.0 + ROUNDING)
-    if bought.projections is None:
-        spend = named.get("rows")
-        insist(spend is not None and not promise.slices, "its guarantee does not cover what was bought")
+    if bought.directions is None:
+        spend = named.get(ROWS)
+        insist(spend is not None and not guarantee.slices, "its guarantee does not cover what was bought")
         insist(spend and spend.sensitivity >= far and spend.sigma <= sd, "its guarantee does not cover its noisy rows")
         return
-    insist(len(promise.slices) == 1 and "rows" not in named, "its guarantee does not cover what was bought")
-    (one,) = promise.slices
-    asked = bought.coordinates, bought.projections, bought.slice_dim
+    insist(len(guarantee.slices) == 1 and ROWS not in named, "its guarantee does not cover what was bought")
+    (one,) = guarantee.slices
+    asked = *bought.directions.shape, bought.slice_dim
     insist((one.dim, one.projections, one.slice_dim) == asked, "its guarantee is for other slices than it holds")
     covers = one.sigma <= sd and one.distance >= far and one.rows >= unit_rows
     insist(covers and one.rounding >= _rounding(one, insist), "its guarantee does not cover its noisy slices")
@@ -243,19 +242,13 @@ def _seen(bought: _Waves | _Rows, layout: Layout) -> int:
     """Coordinates of a row that were asked, without its class."""
     if not layout.groups:
         return len(layout.names)
-    return bought.coordinates if isinstance(bought, _Waves) else dim_of(layout)
+    return bought.coordinates if isinstance(bought, _Waves) else layout.dim
 
 
 def build(
-    told: GeneratorDocument,
-    found: dict[str, Any],
-    schema: Schema,
-    layout: Layout,
-    guarantee: Guarantee,
-    encoder: Encoder,
-    insist: Insist,
-) -> GeneratorRelease:
-    """The release, every number checked."""
+    told: GeneratorFacts, found: NamedArrays, layout: Layout, encoder: TrainedEncoder, insist: Insist
+) -> tuple[Bought, Generator | OwnGenerator, Progress]:
+    """What was bought, the generator, and how far its training is: every number checked."""
     for name, array in found.items():
         most = LARGEST_WEIGHT if name.startswith(("net.", "start.")) else LARGEST_NUMBER
         insist((np.abs(array) <= most).all(), f"array {name} has a value that is no number, or too large")
@@ -267,21 +260,23 @@ def build(
     weights = {name: found[f"net.{name}"] for name in names}
     generator: Generator | OwnGenerator
     if isinstance(told.network, _Own):
-        generator = OwnGenerator(tuple(weights.values()), layout.classes, dim_of(layout))
+        generator = OwnGenerator(tuple(weights.values()), layout.classes, layout.dim)
     else:
         lens = lens_of(bought, encoder) if told.network.kind == "conv" else None
         generator = Generator(_architecture(told.network, layout), weights, lens)
+    return bought, generator, _progress(told.training, names, found, insist)
+
+
+def _progress(told: _Training, names: tuple[str, ...], found: NamedArrays, insist: Insist) -> Progress:
     memory = None
-    if told.training.resumable:
+    if told.resumable:
         first, second = (tuple(found[f"{half}.{name}"] for name in names) for half in ("first", "second"))
         insist(all((part >= 0).all() for part in second), "the memory of its training is not valid")
         memory = first, second
-    training = told.training
-    progress = Progress(training.number, _settings(training), training.step, training.loss, training.finished, memory)
-    return GeneratorRelease(schema, guarantee, "slicing", encoder, bought, generator, progress)
+    return Progress(told.number, _settings(told), told.step, told.loss, told.finished, memory)
 
 
-def _bought(told: _Waves | _Rows, found: dict[str, Any], space: Space | None, insist: Insist) -> Bought:
+def _bought(told: _Waves | _Rows, found: NamedArrays, space: Space | None, insist: Insist) -> Bought:
     start = Start(found["start.skip"], found["start.shift"])
     if isinstance(told, _Waves):
         insist((found["waves_sd"] > 0).all(), "the noise of its waves is not positive")
@@ -299,7 +294,7 @@ def _settings(told: _Training) -> Training:
 def _architecture(told: _Network, layout: Layout) -> Architecture:
     assert told.kind in KINDS
     image = image_of(layout) if told.kind == "conv" else None
-    return Architecture(told.kind, layout.classes, dim_of(layout), told.width, told.depth, told.channels, image)
+    return Architecture(told.kind, layout.classes, layout.dim, told.width, told.depth, told.channels, image)
 
 
 def _names(generator: Generator | OwnGenerator) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A release whose model is a generator, and what it was trained on: noisy answers that were bought once.
+"""A generator, and what it was trained on: noisy answers that were bought once.
 
 Both are anyone's to have. So whoever holds the file may train again, go on with a training, or train something else,
 and the guarantee stays what it is.
@@ -8,48 +8,59 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import pandas as pd
 
+from sfumato.arrays import Insist, NamedArrays, Specs
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.projected import columns as columns_at
+from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.points import OnStep
-from sfumato.mechanisms.train import Encoder, own, train_on, untrained
+from sfumato.models.base import CodedRows, GivenCell, register_model
 from sfumato.models.bought import Bought
 from sfumato.models.generator import Generator, OwnGenerator, Progress
-from sfumato.release.conditions import Given, OfClass
-from sfumato.release.release import Guarantee, Release
+from sfumato.models.generator_facts import ROWS, GeneratorFacts, arrays_of, build, check, check_bought, facts_of, shapes
+from sfumato.models.generator_training import Encoder, bring, image_of, own, train_on, untrained
+from sfumato.private.guarantee import Guarantee
 from sfumato.schema.layout import FloatArray, IntArray, Layout
-from sfumato.schema.schema import Schema
 from sfumato.training.settings import Training
 
 TABLED_ROWS = 1 << 13  # of a class, drawn to see how its latent columns are distributed
-SAVE_SECONDS = 10.0  # between two checkpoints
+SAVE_SECONDS = 10.0  # between two times that a model in training is kept
+ENCODERS: dict[str, type[Scores] | type[Projected]] = {"scores": Scores, "projected": Projected}
 
 
-@dataclass(frozen=True, repr=False)
-class GeneratorRelease(Release):
-    """A generator, the encoder of the space that it makes rows in, and all that it, or another, is trained on."""
+@register_model
+@dataclass(frozen=True, eq=False)
+class GeneratorModel:
+    """A generator, the encoder of the space that it makes rows in, and all that it, or another, is trained on.
 
+    Attributes:
+        layout: The public bins of the schema.
+        encoder: How columns become coordinates.
+        bought: The noisy answers that it is trained on.
+        generator: The network.
+        progress: How far its training is.
+    """
+
+    layout: Layout
     encoder: Encoder
     bought: Bought
     generator: Generator | OwnGenerator
     progress: Progress
 
+    kind: ClassVar[str] = "generator"
+    row_spends: ClassVar[tuple[str, ...]] = (ROWS,)
+
     @classmethod
-    def begin(
-        cls, schema: Schema, guarantee: Guarantee, mechanism: str, encoder: Encoder, bought: Bought
-    ) -> GeneratorRelease:
+    def begin(cls, layout: Layout, encoder: Encoder, bought: Bought) -> GeneratorModel:
         """Before any training: a Gaussian for each class."""
-        first = untrained(bought, encoder, Training(), None)
-        return cls(schema, guarantee, mechanism, encoder, bought, first, Progress())
+        return cls(layout, encoder, bought, untrained(bought, encoder, Training(), None), Progress())
 
     @property
     def encoding(self) -> str:
@@ -64,6 +75,8 @@ class GeneratorRelease(Release):
         """Whether a training has come to its end."""
         return self.progress.finished
 
+    # --- training
+
     def train(
         self,
         training: Training | None = None,
@@ -71,57 +84,53 @@ class GeneratorRelease(Release):
         module: Any = None,
         warm: bool = False,
         resume: bool = False,
-        checkpoint: str | Path | None = None,
-        on_step: OnStep = lambda step, steps, loss: None,
-    ) -> GeneratorRelease:
-        """A release with a generator trained on what was bought. It costs no privacy, however often.
+        keep: Callable[[GeneratorModel], None] | None = None,
+        on_step: Callable[[int, int, float], None] = lambda step, steps, loss: None,
+    ) -> GeneratorModel:
+        """A model with a generator trained on what was bought; `Release.train` says how.
 
-        `module` is an equinox module of your own, called as module(noise, one_hot_class) for one row; without it
-        `training` says what the network looks like. `warm` begins with the weights of this release, `resume` goes on
-        with a training that was interrupted, with its own settings. `checkpoint` is a file in which the release is
-        kept while it is trained, every few seconds; an interrupt leaves it at the last block of steps. Without one, an
-        interrupt ends the training with a warning, and the release comes back as far as it is, to be resumed.
+        `keep` is handed the model every few seconds, at the end, and on an interrupt.
         """
         now = self._ready(training, module, warm, resume)
-        saved = time.monotonic()
+        kept = time.monotonic()
 
         def told(generator: Generator | OwnGenerator, progress: Progress) -> None:
-            nonlocal now, saved
+            nonlocal now, kept
             now = replace(now, generator=generator, progress=progress)
             on_step(progress.step, progress.settings.steps, float(progress.loss or 0.0))
-            if checkpoint is not None and time.monotonic() - saved > SAVE_SECONDS:
-                now.save(checkpoint)
-                saved = time.monotonic()
+            if keep is not None and time.monotonic() - kept > SAVE_SECONDS:
+                keep(now)
+                kept = time.monotonic()
 
         try:
             trained = train_on(now.bought, now.encoder, now.generator, now.progress, told)
             done = replace(now, generator=trained[0], progress=trained[1])
-            if checkpoint is not None:
-                done.save(checkpoint)
+            if keep is not None:
+                keep(done)
         except KeyboardInterrupt:
             if now.progress.memory is None:  # there is nothing to go on with
                 raise
-            if checkpoint is None:
-                warnings.warn("interrupted: the release is trained in part; train(resume=True) goes on", stacklevel=2)
+            if keep is None:
+                warnings.warn("interrupted: the release is trained in part; train(resume=True) goes on", stacklevel=3)
                 return now
-            now.save(checkpoint)
+            keep(now)
             raise
         return done
 
-    def using(self, library: str) -> GeneratorRelease:
-        """The same release, sampled with "numpy" or with "jax"."""
+    def using(self, library: str) -> GeneratorModel:
+        """The same model, sampled with "numpy" or with "jax"."""
         if library not in ("numpy", "jax") or not isinstance(self.generator, Generator):
             raise ArgumentError("networks of sfumato's own are sampled with 'numpy' or 'jax'; other modules with jax")
         return replace(self, generator=replace(self.generator, library=library))
 
-    def predict_proba(self, table: Any) -> pd.DataFrame:
-        raise ArgumentError("a generator does not classify: train a classifier on rows sampled from it")
+    def with_module(self, module: Any) -> GeneratorModel:
+        """The same model with the module whose numbers it holds, which a file does not."""
+        if not isinstance(self.generator, OwnGenerator):
+            raise ArgumentError("module is for releases that were trained with a module of their author's own")
+        return replace(self, generator=bring(self.generator, module))
 
-    def log_density(self, table: Any) -> FloatArray:
-        raise ArgumentError("a generator has no density that anyone could evaluate; a mixture has")
-
-    def _ready(self, training: Training | None, module: Any, warm: bool, resume: bool) -> GeneratorRelease:
-        """The release as the training finds it: its first weights, and how far it is."""
+    def _ready(self, training: Training | None, module: Any, warm: bool, resume: bool) -> GeneratorModel:
+        """The model as the training finds it: its first weights, and how far it is."""
         again = self.progress.number + 1
         settings = training or (self.progress.settings if warm or resume else Training())
         problem = settings.problem()
@@ -144,17 +153,23 @@ class GeneratorRelease(Release):
             raise ArgumentError("a warm start needs the architecture, width and depth that the release has")
         return replace(self, progress=Progress(again, settings))
 
-    def _condition(self, given: Mapping[str, Any]) -> Given:
-        for name in given:
-            if name not in self.schema.columns:
-                raise ArgumentError(f"given: {name!r} is not a column of the release")
+    # --- drawing
+
+    def check_given(self, names: Iterable[str]) -> None:
+        for name in names:
             if name != self.layout.label:
                 raise ArgumentError(f"given: a generator can fix the label only, not {name!r}; keep rows by where")
-        return OfClass.of(given, self.layout)
 
-    def _columns(self, n: int, rng: np.random.Generator, condition: Given | None) -> tuple[list[Any], IntArray]:
-        if isinstance(condition, OfClass):
-            labels = np.full(n, condition.k)
+    def condition(self, given: Mapping[str, GivenCell]) -> int:
+        """The class of all rows."""
+        (cell,) = given.values()
+        return cell.code
+
+    def draw(
+        self, n: int, rng: np.random.Generator, condition: int | None = None
+    ) -> tuple[list[pd.Series[Any]], IntArray]:
+        if condition is not None:
+            labels = np.full(n, condition)
         else:
             labels = rng.choice(len(self.class_weights), size=n, p=self.class_weights)
         made, encoder = self._made(labels, rng), self._matched
@@ -175,8 +190,34 @@ class GeneratorRelease(Release):
         drawn = [self._made(np.full(TABLED_ROWS, k), rng) for k in range(len(self.class_weights))]
         return self.encoder.around(drawn) if isinstance(self.encoder, Projected) else self.encoder.tabled(drawn)
 
+    # --- scoring
 
-def image_of(layout: Layout) -> tuple[int, int] | None:
-    """The shape of the one image that all columns make up, if they do."""
-    shapes = [group.shape for group in layout.groups]
-    return shapes[0] if len(shapes) == 1 else None
+    def log_joint(self, rows: CodedRows) -> NoReturn:
+        raise ArgumentError("a generator has no density that anyone could evaluate; a mixture has")
+
+    def log_posterior(self, rows: CodedRows) -> NoReturn:
+        raise ArgumentError("a generator does not classify: train a classifier on rows sampled from it")
+
+    # --- files
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        parts = self.bought, self.generator, self.progress
+        return facts_of(self.encoding, *parts), arrays_of(*parts) | self.encoder.to_arrays()
+
+    @classmethod
+    def shapes(cls, layout: Layout, facts: Mapping[str, Any], insist: Insist) -> Specs:
+        told = GeneratorFacts.model_validate(facts)
+        encoder = ENCODERS[told.encoding].shapes(layout, insist)
+        check(told, layout, insist)
+        return shapes(told, layout) | encoder
+
+    @classmethod
+    def from_arrays(
+        cls, layout: Layout, facts: Mapping[str, Any], arrays: NamedArrays, insist: Insist
+    ) -> GeneratorModel:
+        told = GeneratorFacts.model_validate(facts)
+        encoder = ENCODERS[told.encoding].from_arrays(layout, arrays, insist)
+        return cls(layout, encoder, *build(told, arrays, layout, encoder, insist))
+
+    def check_guarantee(self, guarantee: Guarantee, unit_rows: int, insist: Insist) -> None:
+        check_bought(self.bought, guarantee, unit_rows, insist)

@@ -1,4 +1,4 @@
-"""Training on what slicing bought. No row is near: any number of trainings costs nothing."""
+"""Training a generator on what slicing bought, the one bridge to JAX. No row is near: trainings cost nothing."""
 
 from __future__ import annotations
 
@@ -192,9 +192,10 @@ def _view(bought: Bought, encoder: Encoder) -> Any:
     return Mapped.of(space.basis @ space.matrix.T, space.middles @ space.matrix.T - space.centres)
 
 
-def dim_of(layout: Layout) -> int:
-    """Of the space that rows are made in."""
-    return sum(group.directions for group in layout.groups) if layout.groups else len(layout.names)
+def image_of(layout: Layout) -> tuple[int, int] | None:
+    """The shape of the one image that all columns make up, if they do."""
+    shapes = [group.shape for group in layout.groups]
+    return shapes[0] if len(shapes) == 1 else None
 
 
 def _dim(encoder: Encoder) -> int:

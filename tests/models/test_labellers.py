@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from scipy.special import ndtri
 from scipy.stats import chi2, multivariate_normal
+from tests.release.files import with_model
 
 import sfumato as sf
 from sfumato.errors import ArgumentError
@@ -59,11 +60,11 @@ def cells(release: sf.Release, with_label: bool = True) -> pd.DataFrame:
 
 def truth(release: sf.Release) -> FloatArray:
     """p(x) (alpha p(y | x) + (1 - alpha) q(y | x)) for every cell: (a, c, y)."""
-    classes, mixture, labeller = release.layout.classes, release.mixture, release.labeller
+    classes, mixture, labeller = release.layout.classes, release.model.mixture, release.model.labeller
     joint, logits = np.empty((3, 3, classes)), np.zeros((3, 3, classes))
     for a, c, k in np.ndindex(joint.shape):
         low, high = np.empty(2), np.empty(2)
-        for j, (column, code) in enumerate(zip(release.encoder.columns, (a, c), strict=True)):  # type: ignore[union-attr]
+        for j, (column, code) in enumerate(zip(release.model.encoder.columns, (a, c), strict=True)):  # type: ignore[union-attr]
             place = column.order.tolist().index(code)
             sums = np.append(0.0, np.cumsum(column.masses[k][column.order]))
             low[j], high[j] = ndtri(np.clip(sums[[place, place + 1]], 0.0, 1.0))
@@ -92,8 +93,8 @@ def assert_alike(seen: FloatArray, expected: FloatArray) -> None:
 
 
 def test_labels_are_adapted(made: sf.Release) -> None:
-    assert made.labeller is not None
-    assert 0 < made.labeller.alpha < 1
+    assert made.model.labeller is not None
+    assert 0 < made.model.labeller.alpha < 1
     names = [spend.name for spend in made.guarantee.spends]
     assert names[-4:] == ["labels 1", "labels 2", "labels 3", "labels 4"]
 
@@ -104,7 +105,7 @@ def test_rows_are_drawn_with_the_probabilities_of_their_cells(made: sf.Release) 
 
 def test_the_check_would_see_labels_that_are_not_adapted(made: sf.Release) -> None:
     with pytest.raises(AssertionError):
-        assert_alike(counts(replace(made, labeller=None).sample(ROWS, seed=0), made), truth(made).ravel())
+        assert_alike(counts(with_model(made, labeller=None).sample(ROWS, seed=0), made), truth(made).ravel())
 
 
 @pytest.mark.parametrize("given", [{"a": "q"}, {"c": 1}, {"y": "yes"}, {"a": "p", "y": "no"}], ids=str)
@@ -128,11 +129,11 @@ def test_no_rows_of_a_class(made: sf.Release) -> None:
 
 
 def test_a_class_that_never_comes_is_given_up(made: sf.Release) -> None:
-    labeller = made.labeller
+    labeller = made.model.labeller
     assert labeller is not None
     never = replace(labeller, alpha=0.0, intercepts=np.array([-16.0] + [16.0] * (len(labeller.intercepts) - 1)))
     with pytest.raises(ArgumentError, match="rows drawn had the label, and 5 were wanted"):
-        replace(made, labeller=never).sample(5, seed=0, given={"y": "no" if len(labeller.intercepts) > 1 else "yes"})
+        with_model(made, labeller=never).sample(5, seed=0, given={"y": "no" if len(labeller.intercepts) > 1 else "yes"})
 
 
 def test_densities_and_predictions_are_those_of_the_cells(made: sf.Release) -> None:
@@ -142,7 +143,7 @@ def test_densities_and_predictions_are_those_of_the_cells(made: sf.Release) -> N
     np.testing.assert_allclose(density, exact, atol=0.01)
     without = np.exp(made.log_density(cells(made, with_label=False)))
     np.testing.assert_allclose(without, density.sum(axis=2).ravel(), rtol=1e-9)
-    plain = replace(made, labeller=None)
+    plain = with_model(made, labeller=None)
     np.testing.assert_allclose(without, np.exp(plain.log_density(cells(made, with_label=False))), rtol=1e-9)
     posterior = made.predict_proba(cells(made, with_label=False)).to_numpy()
     np.testing.assert_allclose(posterior, density.reshape(posterior.shape) / without[:, None], rtol=1e-9)
@@ -153,7 +154,7 @@ def test_classes_come_as_often_as_rows_have_them(made: sf.Release) -> None:
 
 
 def test_a_cell_without_a_place_has_no_evidence(made: sf.Release) -> None:
-    labeller = made.labeller
+    labeller = made.model.labeller
     assert labeller is not None
     found = labeller.log_probabilities([np.array([-1]), np.array([-1])])
     logits = np.append(0.0, labeller.intercepts) if len(labeller.intercepts) == 1 else labeller.intercepts
@@ -163,9 +164,9 @@ def test_a_cell_without_a_place_has_no_evidence(made: sf.Release) -> None:
 
 def test_alpha_goes_from_the_logistic_model_to_the_mixture(made: sf.Release) -> None:
     rows = cells(made, with_label=False)
-    plain, labeller = replace(made, labeller=None), made.labeller
+    plain, labeller = with_model(made, labeller=None), made.model.labeller
     assert labeller is not None
-    own, other = (replace(made, labeller=replace(labeller, alpha=alpha)) for alpha in (1.0, 0.0))
+    own, other = (with_model(made, labeller=replace(labeller, alpha=alpha)) for alpha in (1.0, 0.0))
     np.testing.assert_allclose(own.predict_proba(rows), plain.predict_proba(rows), atol=1e-12)
     codes = [np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)]
     np.testing.assert_allclose(other.predict_proba(rows), np.exp(labeller.log_probabilities(codes)), atol=1e-12)
@@ -183,5 +184,5 @@ def test_several_components_and_adapted_labels(tmp_path: Path) -> None:
     release = sf.fit(table(2), schema(2), epsilon=8, delta=1e-6, **options)
     release.save(tmp_path / "r.sfumato")
     again = sf.load(tmp_path / "r.sfumato")
-    assert again.mixture.components == 4
+    assert again.model.mixture.components == 4
     pd.testing.assert_frame_equal(again.sample(500, seed=3), release.sample(500, seed=3))

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.release.test_file import Document, refused, unpack, with_arrays, with_document
+from tests.release.files import Document, refused, unpack, with_arrays, with_document, with_model
 
 import sfumato as sf
+from sfumato.models import GeneratorModel
 from sfumato.models.generator import OwnGenerator, Progress
-from sfumato.release.generator import GeneratorRelease
 from sfumato.training.settings import Training
 
 SCHEMA: dict[str, Any] = {
@@ -40,25 +40,22 @@ def table() -> pd.DataFrame:
     return frame.assign(**{f"x{i}": rng.integers(0, 10, 300) for i in range(1, 5)})
 
 
-def fit(schema: dict[str, Any] = SCHEMA, **more: Any) -> GeneratorRelease:
+def fit(schema: dict[str, Any] = SCHEMA, **more: Any) -> sf.Release:
     made = sf.fit(table(), schema, epsilon=1, delta=1e-6, mechanism="slicing", training=False, **more)
-    assert isinstance(made, GeneratorRelease)
+    assert isinstance(made.model, GeneratorModel)
     return made
 
 
-def halfway(made: GeneratorRelease) -> GeneratorRelease:
+def halfway(made: sf.Release) -> sf.Release:
     """A training that was interrupted, without one."""
-    net: Any = made.generator
+    net: Any = made.model.generator
     zeros = tuple(np.zeros_like(w) for w in net.weights.values())
-    progress = Progress(1, Training(), 50, 2.5, False, (zeros, zeros))
-    return GeneratorRelease(made.schema, made.guarantee, "slicing", made.encoder, made.bought, net, progress)
+    return with_model(made, progress=Progress(1, Training(), 50, 2.5, False, (zeros, zeros)))
 
 
-def owned(made: GeneratorRelease) -> GeneratorRelease:
+def owned(made: sf.Release) -> sf.Release:
     leaves = np.ones((4, 2), dtype=np.float32), np.ones(2, dtype=np.float32)
-    progress = Progress(1, Training(), 50, 2.5, True)
-    net = OwnGenerator(leaves, 2, 2)
-    return GeneratorRelease(made.schema, made.guarantee, "slicing", made.encoder, made.bought, net, progress)
+    return with_model(made, generator=OwnGenerator(leaves, 2, 2), progress=Progress(1, Training(), 50, 2.5, True))
 
 
 @pytest.fixture(scope="module")
@@ -78,41 +75,37 @@ def test_the_good_files_are_good(kind: str, good: dict[str, bytes], tmp_path: Pa
     path = tmp_path / "r.sfumato"
     path.write_bytes(with_arrays(good[kind], lambda arrays: None))
     read = sf.load(path)
-    assert isinstance(read, GeneratorRelease)
-    assert (read.progress.memory is not None) == (kind == "half")
-    assert unpack(good[kind])[0]["version"] == 5
+    assert isinstance(read.model, GeneratorModel)
+    assert (read.model.progress.memory is not None) == (kind == "half")
+    assert unpack(good[kind])[0]["model"]["kind"] == "generator"
     if kind != "own":
         assert len(read.sample(5)) == 5
 
 
 def generator(**change: Any) -> Callable[[Document], Any]:
-    return lambda d: d["generator"].update(change)
+    return lambda d: d["model"]["facts"].update(change)
 
 
 def inside(part: str, **change: Any) -> Callable[[Document], Any]:
-    return lambda d: d["generator"][part].update(change)
+    return lambda d: d["model"]["facts"][part].update(change)
 
 
 HUGE = 10**12
 DOCUMENTS: dict[str, tuple[str, Callable[[Document], Any]]] = {
-    "no generator": ("central", lambda d: d.pop("generator")),
-    "a generator that is none": ("central", lambda d: d.update(generator=3)),
-    "an older version": ("central", lambda d: d.update(version=4)),
-    "the oldest version": ("central", lambda d: d.update(version=1)),
-    "another mechanism": ("central", lambda d: d.update(mechanism="mixture")),
-    "another mechanism of its version": ("central", lambda d: d.update(mechanism="clustmix")),
-    "components": ("central", lambda d: d.update(components=[1, 1])),
-    "alpha": ("central", lambda d: d.update(alpha=0.25)),
-    "directions": ("central", lambda d: d.update(directions=3)),
-    "another encoding": ("central", lambda d: d.update(encoding="affine")),
-    "the encoding of groups": ("central", lambda d: d.update(encoding="projected")),
-    "groups in scores": ("groups", lambda d: d.update(encoding="scores")),
+    "no facts": ("central", lambda d: d["model"].pop("facts")),
+    "facts that are none": ("central", lambda d: d["model"].update(facts=3)),
+    "the kind of a mixture": ("central", lambda d: d["model"].update(kind="mixture")),
+    "components": ("central", generator(components=[1, 1])),
+    "alpha": ("central", generator(alpha=0.25)),
+    "another encoding": ("central", generator(encoding="affine")),
+    "the encoding of groups": ("central", generator(encoding="projected")),
+    "groups in scores": ("groups", generator(encoding="scores")),
     "an extra key": ("central", generator(rows=500)),
     "an extra key of what was bought": ("central", inside("bought", rows=500)),
     "an extra key of its training": ("central", inside("training", rows_read=500)),
     "another form": ("central", inside("bought", form="rows")),
     "a form that is none": ("central", inside("bought", form="sums")),
-    "no form": ("central", lambda d: d["generator"]["bought"].pop("form")),
+    "no form": ("central", lambda d: d["model"]["facts"]["bought"].pop("form")),
     "no waves": ("central", inside("bought", waves=0)),
     "fewer waves than there are": ("central", inside("bought", waves=399)),
     "more waves than a file can hold": ("central", inside("bought", waves=1 << 20)),
@@ -136,7 +129,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[Document], Any]]] = {
     "no radius": ("rows", inside("bought", radius=0.0)),
     "a negative height": ("rows", inside("bought", height=-2.0)),
     "another network": ("central", inside("network", kind="rnn")),
-    "no kind of network": ("central", lambda d: d["generator"]["network"].pop("kind")),
+    "no kind of network": ("central", lambda d: d["model"]["facts"]["network"].pop("kind")),
     "a network of no width": ("central", inside("network", width=0)),
     "a wider network": ("central", inside("network", width=65)),
     "a network wider than a file can hold": ("central", inside("network", width=4096)),
@@ -291,12 +284,9 @@ def test_arrays_that_do_not_fit(name: str, good: dict[str, bytes], tmp_path: Pat
 
 def test_a_generator_in_a_file_of_a_mixture(good: dict[str, bytes], tmp_path: Path) -> None:
     sf.fit(table(), SCHEMA, epsilon=1, delta=1e-6, components=1).save(tmp_path / "m")
-    mixture, told = (tmp_path / "m").read_bytes(), unpack(good["central"])[0]["generator"]
-    assert "does not fit" in refused(with_document(mixture, lambda d: d.update(generator=told)), tmp_path)
-    for version in (2, 3, 4, 5):
-        refused(with_document(mixture, lambda d, v=version: d.update(version=v, generator=told)), tmp_path)  # type: ignore[misc]
-    refused(with_document(mixture, lambda d: d.update(version=5)), tmp_path)
-    refused(with_document(mixture, lambda d: d.update(version=5, mechanism="slicing", generator=told)), tmp_path)
+    mixture, told = (tmp_path / "m").read_bytes(), unpack(good["central"])[0]["model"]
+    refused(with_document(mixture, lambda d: d.update(model=told)), tmp_path)
+    refused(with_document(mixture, lambda d: d["model"].update(facts=told["facts"])), tmp_path)
 
 
 def test_a_resumed_training_of_no_steps_left_can_be_saved(good: dict[str, bytes], tmp_path: Path) -> None:
@@ -305,9 +295,9 @@ def test_a_resumed_training_of_no_steps_left_can_be_saved(good: dict[str, bytes]
     path = tmp_path / "r.sfumato"
     path.write_bytes(with_document(good["half"], inside("training", step=600, loss=None)))
     half = sf.load(path)
-    assert isinstance(half, GeneratorRelease)
+    assert isinstance(half.model, GeneratorModel)
     half.train(resume=True).save(path)
     done = sf.load(path)
-    assert isinstance(done, GeneratorRelease)
-    assert done.is_trained
-    assert done.progress.loss is None
+    assert isinstance(done.model, GeneratorModel)
+    assert done.model.is_trained
+    assert done.model.progress.loss is None

@@ -5,8 +5,6 @@ probability below 1e-6, and the seeds are fixed.
 """
 
 import itertools
-import json
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +15,12 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import ndtr
 from scipy.stats import chi2, multivariate_normal
+from tests.release.files import unpack, with_model
 
 import sfumato as sf
 from sfumato.encoding.scores import Scores
-from sfumato.release.conditions import Condition
+from sfumato.models import MixtureModel
+from sfumato.release.conditions import Held
 from sfumato.schema.layout import FloatArray
 
 LIMIT = 6.0
@@ -91,7 +91,7 @@ def cells(with_label: bool = True) -> pd.DataFrame:
 
 def edges(release: sf.Release, c: int, k: int) -> list[float]:
     """The latent thresholds of column c in class k, by finding where the components' CDF reaches the masses."""
-    mixture, column = release.mixture, release.encoder.columns[c]  # type: ignore[union-attr]
+    mixture, column = release.model.mixture, release.model.encoder.columns[c]  # type: ignore[union-attr]
     mine = mixture.members(k)
     weights, sds = mixture.weights[mine] / mixture.weights[mine].sum(), np.sqrt(mixture.covariances[mine, c, c])
     sums = np.cumsum(column.masses[k][column.order])[:-1]
@@ -102,14 +102,14 @@ def edges(release: sf.Release, c: int, k: int) -> list[float]:
 @pytest.fixture(scope="module")
 def truth(small: sf.Release) -> FloatArray:
     """The probability of every cell, by scipy's integral over its box under every component."""
-    mixture, found = small.mixture, []
+    mixture, found = small.model.mixture, []
     rims = [[edges(small, c, k) for c in range(3)] for k in range(2)]
     for row in cells().itertuples(index=False):
         k = VALUES["y"].index(row.y)
         places = []
         for c, name in enumerate("abc"):
             code = VALUES[name].index(getattr(row, name))
-            places.append(small.encoder.columns[c].order.tolist().index(code))  # type: ignore[union-attr]
+            places.append(small.model.encoder.columns[c].order.tolist().index(code))  # type: ignore[union-attr]
         low = np.array([rims[k][c][place] for c, place in enumerate(places)])
         high = np.array([rims[k][c][place + 1] for c, place in enumerate(places)])
         found.append(
@@ -142,9 +142,9 @@ def assert_alike(seen: FloatArray, expected: FloatArray) -> None:
 
 
 def test_it_has_several_components(small: sf.Release, wide: sf.Release) -> None:
-    assert np.bincount(small.mixture.component_class).tolist() == [3, 3]
-    assert np.bincount(wide.mixture.component_class).tolist() == [2, 2]
-    assert not small.mixture.is_simple
+    assert np.bincount(small.model.mixture.component_class).tolist() == [3, 3]
+    assert np.bincount(wide.model.mixture.component_class).tolist() == [2, 2]
+    assert not small.model.mixture.is_simple
 
 
 def test_the_truth_adds_up_and_has_the_released_masses(small: sf.Release, truth: FloatArray) -> None:
@@ -153,8 +153,8 @@ def test_the_truth_adds_up_and_has_the_released_masses(small: sf.Release, truth:
         for k, label in enumerate(VALUES["y"]):
             for code, value in enumerate(VALUES[name]):
                 same = cells()[name].isna() if value is None else cells()[name] == value
-                mass = truth[same & (cells()["y"] == label)].sum() / small.mixture.class_weights[k]
-                assert mass == pytest.approx(small.encoder.columns[c].masses[k, code], abs=1e-3)  # type: ignore[union-attr]
+                mass = truth[same & (cells()["y"] == label)].sum() / small.model.mixture.class_weights[k]
+                assert mass == pytest.approx(small.model.encoder.columns[c].masses[k, code], abs=1e-3)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("with_label", [True, False])
@@ -219,12 +219,12 @@ def test_the_checks_see_components_of_wrong_weight(
     small: sf.Release, truth: FloatArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every component of a class as likely as the others; then a condition that forgets to weigh them."""
-    even = (small.mixture.class_weights / 3)[small.mixture.component_class]
-    wrong = replace(small, mixture=replace(small.mixture, weights=even))
+    even = (small.model.mixture.class_weights / 3)[small.model.mixture.component_class]
+    wrong = with_model(small, mixture=replace(small.model.mixture, weights=even))
     with pytest.raises(AssertionError):
         assert_alike(counts(wrong.sample(ROWS, seed=0)), truth / truth.sum())
-    of = Condition.of
-    monkeypatch.setattr(Condition, "of", lambda *a: replace(of(*a), weights=small.mixture.weights))
+    real = MixtureModel.condition
+    monkeypatch.setattr(MixtureModel, "condition", lambda *a: replace(real(*a), weights=small.model.mixture.weights))
     expected = np.where(held({"b": None}), truth, 0.0)
     with pytest.raises(AssertionError):
         assert_alike(counts(small.sample(20_000, seed=1, given={"b": None})), expected / expected.sum())
@@ -251,9 +251,9 @@ def test_a_given_number_by_filtering(wide: sf.Release) -> None:
 
 def test_the_weights_of_a_condition_are_those_of_its_components(small: sf.Release, truth: FloatArray) -> None:
     for given in GIVEN:
-        weights = Condition.of(small, given).weights
-        assert len(weights) == small.mixture.components
-        by_class = np.bincount(small.mixture.component_class, weights)
+        weights = Held.of(small.model, given).condition.weights
+        assert len(weights) == small.model.mixture.components
+        by_class = np.bincount(small.model.mixture.component_class, weights)
         expected = np.where(held(given), truth, 0.0).reshape(-1, 2).sum(axis=0)
         np.testing.assert_allclose(by_class, expected / expected.sum(), atol=0.003)
 
@@ -270,11 +270,6 @@ def test_rows_where_something_holds(small: sf.Release, truth: FloatArray) -> Non
 # --- there and back
 
 
-def document(path: Path) -> dict[str, Any]:
-    with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read("release.json"))
-
-
 def assert_same(made: sf.Release, path: Path) -> sf.Release:
     made.save(path)
     again = sf.load(path)
@@ -286,7 +281,7 @@ def assert_same(made: sf.Release, path: Path) -> sf.Release:
     if made.schema.label is not None:
         pd.testing.assert_frame_equal(made.predict_proba(rows), again.predict_proba(rows))
     assert made.guarantee == again.guarantee
-    assert made.mixture.component_class.tolist() == again.mixture.component_class.tolist()
+    assert made.model.mixture.component_class.tolist() == again.model.mixture.component_class.tolist()
     return again
 
 
@@ -294,17 +289,16 @@ def test_a_saved_release_is_the_same_release(small: sf.Release, wide: sf.Release
     for made, components in ((small, [3, 3]), (wide, [2, 2])):
         path = tmp_path / "r.sfumato"
         again = assert_same(made, path)
-        assert document(path)["version"] == 2
-        assert document(path)["components"] == components
+        assert unpack(path.read_bytes())[0]["model"]["facts"]["components"] == components
         again.save(tmp_path / "again.sfumato")
         assert (tmp_path / "again.sfumato").read_bytes() == path.read_bytes()
 
 
-def test_one_component_is_still_a_file_of_version_one(wide: sf.Release, tmp_path: Path) -> None:
-    made = fit(wide.sample(500, seed=0), WIDE, components=1)
-    assert_same(made, tmp_path / "r.sfumato")
-    assert document(tmp_path / "r.sfumato")["version"] == 1
-    assert "components" not in document(tmp_path / "r.sfumato")
+def test_one_component_a_class_stays_standard_normal(wide: sf.Release, tmp_path: Path) -> None:
+    again = assert_same(fit(wide.sample(500, seed=0), WIDE, components=1), tmp_path / "r.sfumato")
+    facts = unpack((tmp_path / "r.sfumato").read_bytes())[0]["model"]["facts"]
+    assert (facts["components"], facts["matched"]) == ([1, 1], False)
+    assert again.model.encoder.columns[0].latent is None
 
 
 def test_classes_that_turn_out_to_be_one_component_each_are_the_same_after_saving(
@@ -312,9 +306,9 @@ def test_classes_that_turn_out_to_be_one_component_each_are_the_same_after_savin
 ) -> None:
     """A guess of many rows leaves the number to noisy answers, and these find too few rows to cut."""
     made = fit(wide.sample(40, seed=0), WIDE, rows=10**6)
-    assert made.mixture.is_simple
-    assert isinstance(made.encoder, Scores)
-    assert made.encoder.columns[0].latent is not None
+    assert made.model.mixture.is_simple
+    assert isinstance(made.model.encoder, Scores)
+    assert made.model.encoder.columns[0].latent is not None
     assert_same(made, tmp_path / "r.sfumato")
 
 
@@ -323,5 +317,5 @@ def test_no_label_and_unequal_numbers_come_back(wide: sf.Release, tmp_path: Path
     assert_same(fit(wide.sample(500, seed=0), schema, components=4), tmp_path / "r.sfumato")
     rows = wide.sample(4000, seed=0)
     uneven = fit(pd.concat([rows[rows["kind"] == "one"].head(10), rows[rows["kind"] == "two"]]), WIDE, rows=10**6)
-    assert len(set(np.bincount(uneven.mixture.component_class))) == 2
+    assert len(set(np.bincount(uneven.model.mixture.component_class))) == 2
     assert_same(uneven, tmp_path / "r.sfumato")

@@ -30,6 +30,7 @@ from tests.release.files import (
 import sfumato as sf
 from sfumato.errors import OutputError, ReleaseError
 from sfumato.private import accounting
+from sfumato.private.guarantee import NoisyAnswer
 from sfumato.private.slicing.law import Slices
 from sfumato.release import file as release_file
 
@@ -526,6 +527,80 @@ def test_number_formats_that_numpy_may_lack(kind: str, good: bytes, tmp_path: Pa
 @pytest.mark.parametrize("content", [b"", b"\0" * 8, struct.pack("<Q", 2**63) + b"{}", b"\x02" + b"\0" * 7 + b"{}"])
 def test_arrays_that_are_no_safetensors(content: bytes, good: bytes, tmp_path: Path) -> None:
     refused(pack([entries(good)[0], (ARRAYS, content)]), tmp_path)
+
+
+# --- noisy answers
+
+
+@pytest.fixture(scope="module")
+def answered(good: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("answered") / "good.sfumato"
+    path.write_bytes(good)
+    answers = NoisyAnswer("histograms", np.arange(10.0), 2.0, {"bins": 10}), NoisyAnswer("moments", [1, 2], [3, 4])
+    replace(sf.load(path), answers=answers).save(path)
+    return path.read_bytes()
+
+
+def test_the_file_with_answers_is_good(answered: bytes, tmp_path: Path) -> None:
+    (tmp_path / "r.sfumato").write_bytes(with_arrays(answered, lambda arrays: None))
+    assert [answer.name for answer in sf.load(tmp_path / "r.sfumato").answers] == ["histograms", "moments"]
+
+
+def _answer(**change: Any) -> Callable[[Document], Any]:
+    return lambda document: document["answers"][0].update(change)
+
+
+ANSWER_DOCUMENTS: dict[str, Callable[[Document], Any]] = {
+    "one less": lambda d: d["answers"].pop(),
+    "one more": lambda d: d["answers"].append(d["answers"][0]),
+    "not a list": lambda d: d.update(answers={"histograms": 3}),
+    "more than any release has": lambda d: d.update(answers=d["answers"] * 10_000),
+    "no name": _answer(name=""),
+    "a name on two lines": _answer(name="a\nGuarantee: all"),
+    "a name that is no text": _answer(name="\ud800"),
+    "a long name": _answer(name="a" * 201),
+    "a name that is a number": _answer(name=3),
+    "fewer numbers": _answer(values=9),
+    "more numbers than the file can hold": _answer(values=1 << 30),
+    "more numbers than any file can hold": _answer(values=1 << 50),
+    "fewer than none": _answer(values=-1),
+    "numbers as text": _answer(values="10"),
+    "half a number": _answer(values=9.5),
+    "another noise": _answer(sd=2),
+    "noise for each": _answer(sd=10),
+    "no noise": _answer(sd=0),
+    "an extra key": _answer(rows=500),
+    "nothing asked": lambda d: d["answers"][0].pop("what"),
+    "something else asked": _answer(what=3),
+    "a question that is no number": _answer(what={"x": float("nan")}),
+    "a question that is no text": _answer(what={"x": "\ud800"}),
+}
+
+
+@pytest.mark.parametrize("change", ANSWER_DOCUMENTS.values(), ids=ANSWER_DOCUMENTS.keys())
+def test_answers_that_do_not_fit(change: Callable[[Document], Any], answered: bytes, tmp_path: Path) -> None:
+    refused(with_document(answered, change), tmp_path)
+
+
+ANSWER_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "no values": lambda a: a.pop("answers.0.values"),
+    "no noise": lambda a: a.pop("answers.1.sd"),
+    "values in float32": _set("answers.0.values", lambda v: v.astype(np.float32)),
+    "values in two dimensions": _set("answers.0.values", lambda v: v[None]),
+    "a value that is no number": _poke("answers.0.values", np.nan),
+    "an infinite value": _poke("answers.0.values", np.inf),
+    "noise that is no number": _poke("answers.1.sd", np.nan),
+    "noise of zero": _poke("answers.0.sd", 0.0),
+    "noise below zero": _poke("answers.1.sd", -1.0),
+    "answers that nobody told of": lambda a: a.update({"answers.2.values": np.zeros(3)}),
+}
+
+
+@pytest.mark.parametrize("change", ANSWER_FAULTS.values(), ids=ANSWER_FAULTS.keys())
+def test_arrays_of_answers_that_do_not_fit(
+    change: Callable[[dict[str, Any]], Any], answered: bytes, tmp_path: Path
+) -> None:
+    refused(with_arrays(answered, change), tmp_path)
 
 
 # --- damage of any kind

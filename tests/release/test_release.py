@@ -6,6 +6,7 @@ import json
 import math
 import warnings
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.special import logsumexp
+from tests.release.kinds import FIXED, KINDS, made_of
 
 import sfumato as sf
 from sfumato.errors import ArgumentError, SchemaError, TableError
+from sfumato.private.guarantee import NoisyAnswer
 from sfumato.release.release import BATCH_ROWS
 from sfumato.rows_file import write_rows
 from sfumato.tables import open_table
@@ -620,3 +623,85 @@ def test_masses_of_a_stepped_affine_column_add_up_to_one_with_all_that_is_clampe
     assert masses.sum() == pytest.approx(1.0, abs=1e-9)
     shares = made.sample(50_000, seed=1)["a"].value_counts(normalize=True).reindex(range(7)).fillna(0)
     assert np.abs(shares.to_numpy() - masses).max() < 0.012
+
+
+# --- every kind of model
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_release_draws_and_scores_like_the_one_that_was_saved(kind: str, tmp_path: Path) -> None:
+    generator = KINDS[kind].get("mechanism") == "slicing"
+    made = made_of(kind, **({"training": False} if generator else {}))
+    made.save(tmp_path / "r.sfumato")
+    again = sf.load(tmp_path / "r.sfumato")
+    assert repr(again) == repr(made)
+    assert (again.guarantee, again.schema, again.mechanism) == (made.guarantee, made.schema, made.mechanism)
+    np.testing.assert_array_equal(again.class_weights, made.class_weights)
+    label, rows = made.schema.label, pd.DataFrame(FIXED[made.encoding])
+    givens: list[Any] = [None, {label: rows[label][0]}]
+    if not generator and made.encoding != "projected":
+        givens.append({made.layout.names[0]: rows[made.layout.names[0]][0]})
+    for given in givens:
+        pd.testing.assert_frame_equal(again.sample(100, seed=3, given=given), made.sample(100, seed=3, given=given))
+    if not generator:
+        pd.testing.assert_frame_equal(again.predict_proba(rows), made.predict_proba(rows), check_exact=True)
+    if not generator and made.encoding != "projected":
+        for asked in (rows, rows.drop(columns=label)):
+            np.testing.assert_array_equal(again.log_density(asked), made.log_density(asked))
+    again.save(tmp_path / "again.sfumato")
+    assert (tmp_path / "again.sfumato").read_bytes() == (tmp_path / "r.sfumato").read_bytes()
+
+
+def test_a_mixture_has_nothing_to_train_and_no_library(release: sf.Release) -> None:
+    with pytest.raises(ArgumentError, match=r"^there is nothing to train in a release of mechanism 'mixture'$"):
+        release.train()
+    with pytest.raises(ArgumentError, match=r"^only generators are sampled with one library or another$"):
+        release.using("jax")
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", "m" * 201])
+def test_a_mechanism_has_a_name_that_can_be_printed(name: str, release: sf.Release) -> None:
+    with pytest.raises(ArgumentError, match=r"^the name of a mechanism is missing, too long, or cannot be printed$"):
+        replace(release, mechanism=name)
+
+
+def test_a_mechanism_from_outside_may_have_any_name(release: sf.Release, tmp_path: Path) -> None:
+    replace(release, mechanism="Ours 2.0").save(tmp_path / "r.sfumato")
+    again = sf.load(tmp_path / "r.sfumato")
+    assert again.mechanism == "Ours 2.0"
+    assert repr(again).startswith("Release(Ours 2.0, mixture of ")
+
+
+# --- noisy answers
+
+
+def answered(release: sf.Release) -> sf.Release:
+    asked = {"columns": ["age"], "bins": [10]}
+    return replace(
+        release,
+        answers=(
+            NoisyAnswer("histograms", np.arange(10.0) - 2.5, 1.5, asked),
+            NoisyAnswer("moments", [1.0, 2.0], [3.0, 4.0]),
+            NoisyAnswer("nothing", [], 1.0),
+        ),
+    )
+
+
+def test_answers_come_back_with_their_noise(release: sf.Release, tmp_path: Path) -> None:
+    made = answered(release)
+    made.save(tmp_path / "r.sfumato")
+    again = sf.load(tmp_path / "r.sfumato")
+    assert [answer.name for answer in again.answers] == ["histograms", "moments", "nothing"]
+    for mine, theirs in zip(made.answers, again.answers, strict=True):
+        np.testing.assert_array_equal(mine.values, theirs.values)
+        np.testing.assert_array_equal(mine.sd, theirs.sd)
+        assert mine.what == theirs.what
+    assert "3 answers" in repr(again)
+    pd.testing.assert_frame_equal(again.sample(20, seed=1), release.sample(20, seed=1))
+
+
+def test_a_compact_file_leaves_the_answers_out(release: sf.Release, tmp_path: Path) -> None:
+    answered(release).save(tmp_path / "r.sfumato", compact=True)
+    assert sf.load(tmp_path / "r.sfumato").answers == ()
+    release.save(tmp_path / "plain.sfumato")
+    assert (tmp_path / "plain.sfumato").read_bytes() == (tmp_path / "r.sfumato").read_bytes()

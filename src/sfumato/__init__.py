@@ -14,7 +14,7 @@ _HOMES = {
     "PrivateMixture": "sfumato.estimator",
     "Release": "sfumato.release.release",
     "Schema": "sfumato.schema.schema",
-    "accounting": "sfumato.private",
+    "accounting": "sfumato",
     "errors": "sfumato",
     "fit": "sfumato.api",
     "load": "sfumato.api",
@@ -40,12 +40,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from sfumato import errors
+    from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
     from sfumato.estimator import PrivateMixture
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms.plan import Plan
-    from sfumato.private import accounting
     from sfumato.private.guarantee import Guarantee
     from sfumato.release.release import Release
     from sfumato.schema.schema import Schema

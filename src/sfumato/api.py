@@ -13,6 +13,7 @@ from sfumato.files import check_writable
 from sfumato.ledger.account import Ask
 from sfumato.ledger.ledger import Ledger, reservations
 from sfumato.mechanisms.adapt import fit_adapted
+from sfumato.mechanisms.asker import Asker, Client
 from sfumato.mechanisms.clustmix import fit_clustmix
 from sfumato.mechanisms.groups import fit_groups
 from sfumato.mechanisms.mixture import fit_mixture
@@ -27,15 +28,13 @@ from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.guarantee import Guarantee
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
-from sfumato.private.queries.base import Asker
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowAsker
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.release.file import read
 from sfumato.release.release import Release
-from sfumato.schema.layout import Layout
-from sfumato.schema.schema import ROW, Schema
+from sfumato.schema.layout import ROW, Layout
+from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 from sfumato.training.settings import Training
 
@@ -59,7 +58,6 @@ def plan(
     form: str | None = None,
     slices: int | None = None,
     slice_dim: int | None = None,
-    frames: str | None = None,
     calibration: str | None = None,
 ) -> Plan:
     """What a fit would ask and how much it would lose, without touching any data.
@@ -94,7 +92,7 @@ def plan(
         mechanism=mechanism,
         sigma_max=sigma_max,
         alpha=alpha,
-        slices=SliceOptions(form, slices, slice_dim, frames, calibration),
+        slices=SliceOptions(form, slices, slice_dim, calibration),
         delta_left=left,
     )
 
@@ -116,7 +114,6 @@ def fit(
     form: str | None = None,
     slices: int | None = None,
     slice_dim: int | None = None,
-    frames: str | None = None,
     calibration: str | None = None,
     training: Training | bool = True,
     module: Any = None,
@@ -153,9 +150,9 @@ def fit(
 
     Mechanism "slicing" buys noisy slices of the table once and trains a generator on them, which is free, and so is
     every further `release.train(...)`. `form` "central" (the default) asks for class sums along random slices of
-    `slice_dim` dimensions; "rows" for `slices` noisy projections of every row, by Gaussian or orthonormal `frames`, its
-    noise `calibration` "exact" or by "theorem1" of the paper: the number of rows is then public, so that adjacency must
-    be "replace-one". From as many projections as coordinates on, rows themselves get the noise, which tells more.
+    `slice_dim` dimensions; "rows" for `slices` noisy projections of every row, its noise `calibration` "exact" or
+    by "theorem1" of the paper: the number of rows is then public, so that adjacency must be "replace-one". From as
+    many projections as coordinates on, rows themselves get the noise, which tells more.
     `training` are the settings; False leaves the training for later. `module` is an equinox module of your own,
     called as module(noise, one_hot_class). `checkpoint` is a file that holds what was bought from the moment that it
     is, and then how far the training is.
@@ -183,7 +180,6 @@ def fit(
         form=form,
         slices=slices,
         slice_dim=slice_dim,
-        frames=frames,
         calibration=calibration,
         insecure_seed=insecure_seed,
         workers=workers,
@@ -193,7 +189,7 @@ def fit(
     if module is not None:
         check_module(module, job.layout.classes, job.layout.dim)
     with reserve(job.asked) as entry:
-        release = job.release(job.curator(on_spend, entry.draw), entry.id, on_step)
+        release = job.release(Client(job.curator(on_spend, entry.draw)), entry.id, on_step)
         if checkpoint is not None:
             release.save(checkpoint)  # before the training: what was bought is not lost with it
     if not isinstance(release.model, GeneratorModel) or training is False:
@@ -219,7 +215,6 @@ def prepare(
     form: str | None = None,
     slices: int | None = None,
     slice_dim: int | None = None,
-    frames: str | None = None,
     calibration: str | None = None,
     insecure_seed: int | None = None,
     workers: int | None = None,
@@ -242,7 +237,6 @@ def prepare(
         form=form,
         slices=slices,
         slice_dim=slice_dim,
-        frames=frames,
         calibration=calibration,
     )
     layout = Layout.of(checked)
@@ -291,7 +285,7 @@ class Job:
         return Curator(self.engine, self.budget, self.plan.adjacency, self.bits, on_spend, unit_rows, before_noise)
 
     def release(
-        self, curator: RowAsker, entry: str | None = None, on_step: OnStep = lambda step, steps, loss: None
+        self, curator: Asker, entry: str | None = None, on_step: OnStep = lambda step, steps, loss: None
     ) -> Release:
         """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
         model: Model

@@ -92,9 +92,6 @@ SliceCount = Annotated[
     int | None, typer.Option("--slices", help="Slices of every row (form rows); without a word, noisy rows.")
 ]
 SliceDim = Annotated[int | None, typer.Option(help="Dimensions of a slice: 1, 2, 3; 2 without a word.")]
-SliceFrames = Annotated[
-    str | None, typer.Option("--frames", help="How rows are projected: gaussian (the default) or orthonormal.")
-]
 Calibration = Annotated[
     str | None,
     typer.Option(help="How much noise rows get: exact (the default), or theorem1, as the paper has it."),
@@ -160,7 +157,6 @@ def plan(
     form: Form = None,
     slices: SliceCount = None,
     slice_dim: SliceDim = None,
-    frames: SliceFrames = None,
     calibration: Calibration = None,
     encoding: Encode = "scores",
     plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
@@ -169,7 +165,7 @@ def plan(
     """Show what a fit would ask and how much it would lose. Touches no data."""
     from sfumato.api import plan as make
 
-    sliced = form, slices, slice_dim, frames, calibration
+    sliced = form, slices, slice_dim, calibration
     asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha, *sliced)
     plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
     if plot is not None:
@@ -202,7 +198,6 @@ def fit(
     form: Form = None,
     slices: SliceCount = None,
     slice_dim: SliceDim = None,
-    frames: SliceFrames = None,
     calibration: Calibration = None,
     steps: Steps = None,
     rate: Rate = None,
@@ -237,7 +232,7 @@ def fit(
     from sfumato.tables import open_table
 
     known = Schema.load(schema)
-    sliced = form, slices, slice_dim, frames, calibration
+    sliced = form, slices, slice_dim, calibration
     asked = _asked(mechanism, adjacency, encoding, rows, components, adapt, sigma_max, alpha, *sliced)
     settings = _settings(steps, rate, architecture, width, depth, divergence, train_seed)
     trained: dict[str, Any] = {}
@@ -633,7 +628,6 @@ def _asked(
     form: str | None,
     slices: int | None,
     slice_dim: int | None,
-    frames: str | None,
     calibration: str | None,
 ) -> dict[str, Any]:
     """What `plan` and `fit` are asked alike."""
@@ -649,7 +643,6 @@ def _asked(
         "form": form,
         "slices": slices,
         "slice_dim": slice_dim,
-        "frames": frames,
         "calibration": calibration,
     }
 
@@ -829,8 +822,9 @@ def _account_data(account: Account) -> dict[str, Any]:
         for entry, total in zip(account.entries, running, strict=True)
     ]
     return _cap_data(account.dataset) | {
-        "spent": {"mu": account.mu, "epsilon": _finite(account.epsilon)},
+        "spent": {"mu": account.mu, "epsilon": _finite(account.epsilon), "chance": account.chance},
         "left": {"mu": account.left(), "epsilon": account.left_epsilon},
+        "over": bool(account.over),
         "entries": entries,
     }
 
@@ -853,11 +847,11 @@ def _print_account(account: Account) -> None:
     print(f"{cap.name}: {cap}")
     print(f"  cap    mu {rounded_up(cap.mu, 5):<10} epsilon {cap.epsilon:g} at delta {cap.delta:g}")
     print(f"  spent  mu {rounded_up(account.mu, 5):<10} epsilon {rounded_up(account.epsilon)}")
-    if account.slices:
-        print(
-            f"         epsilon has {len(account.slices)} times noisy projections of every row in it, which have no mu"
-        )
+    if account.chance:
+        print(f"         with bounds on noisy projections of every row, which fail with chance {account.chance:.2g}")
     print(f"  left   mu {rounded_down(account.left(), 5):<10} epsilon {account.left_epsilon:g}")
+    if account.over:
+        print(f"  {account.over}")
     if not account.entries:
         return
     print(f"  {'time (UTC)':<20}{'entry':<34}{'mechanism':<11}{'state':<10}{'epsilon':>8}{'delta':>9}{'mu':>10}  total")

@@ -32,7 +32,7 @@ from sfumato.audit.run import Verdict, decide, run
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms import adapt, groups
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import Histograms
+from sfumato.private.queries.histograms import Histograms
 from sfumato.schema.schema import Schema
 
 EPSILON, DELTA = 4.377, 1e-5

@@ -169,7 +169,7 @@ def test_plan(folder: Path, call: Call) -> None:
     assert "slices: noisy rows, which tell more than as many projections would" in shown
     assert "share of rows" in shown
     shown = call(*base, *rows, "--slices", 1).out
-    assert "slices: 2 noisy projections of every row (gaussian, slices of 2 dimensions)" in shown
+    assert "slices: 2 noisy projections of every row (slices of 2 dimensions)" in shown
     assert "noise on a number of a row" in shown
     first, second = document(call(*base, *rows, "--slices", 1, "--json"))
     assert first["slicing"]["form"] == "rows"

@@ -17,8 +17,9 @@ import sfumato as sf
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.mechanisms.cells import POINT_SHARES, calm_means, find_cells, merge, smallest_cell, starts
 from sfumato.mechanisms.plan import ADAPTS, CELL_ROUNDS, MOST_CELLS, SIGMA_MAX, radius
+from sfumato.mechanisms.questions import score_image
 from sfumato.private.accounting import Adjacency, delta_of, mu_of
-from sfumato.private.queries.base import Answer, ScoreImage
+from sfumato.private.queries.base import Answer
 from sfumato.published.clustmix import smallest_mixture
 from sfumato.schema.layout import Layout
 
@@ -129,7 +130,7 @@ def test_no_cell_below_l_min_is_left() -> None:
     budget = next(each.share for each in plan.rounds if each.name == "points") * plan.mu**2
     least = smallest_cell(radius(3.0), POINT_SHARES[1] * budget / plan.reach, plan.sigma_max)
     held = least * np.array([5.0, 0.2, 2.0, 0.9, 0.5, 0.4, 0.3, 0.1])
-    image = ScoreImage.of([[np.zeros(size) for size in layout.sizes] for _ in range(2)])
+    image = score_image([[np.zeros(size) for size in layout.sizes] for _ in range(2)])
     asker = Exact(held, plan.mu)
     found = find_cells(asker, image, np.array([8.1, 1.3]) * least, np.array([3.0, 3.0]), plan)
     assert asker.asked == [*(f"cells {i + 1}" for i in range(CELL_ROUNDS)), "points"]

@@ -15,9 +15,10 @@ import sfumato as sf
 from sfumato.mechanisms import points
 from sfumato.mechanisms.plan import FEATURE_SHARE, Plan
 from sfumato.mechanisms.points import FEWEST, MOST, NOISIEST, SHARES, features_that_pay, move_points
+from sfumato.mechanisms.questions import score_image
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import Answer, Batch, ScoreImage
-from sfumato.private.queries.features import FeatureMoments
+from sfumato.private.queries.base import Answer, Batch
+from sfumato.private.queries.group_sums import FeatureMoments
 
 NUMBER: dict[str, Any] = {"type": "number", "min": 0, "max": 9, "step": 1}
 SCHEMA: dict[str, Any] = {
@@ -25,7 +26,7 @@ SCHEMA: dict[str, Any] = {
     "columns": {"x": NUMBER, "z": NUMBER, "y": {"type": "category", "values": ["no", "yes"]}},
 }
 SCORES = np.linspace(-1.5, 1.5, 10)
-IMAGE = ScoreImage.of([[SCORES, SCORES]])
+IMAGE = score_image([[SCORES, SCORES]])
 ROWS = 4000
 
 

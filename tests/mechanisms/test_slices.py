@@ -35,14 +35,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"form": "rows", "adjacency": "label"}, "form 'rows' tells how many rows there are"),
     ({"slices": 3}, "slices is for form 'rows'"),
     ({"form": "central", "slices": 3}, "slices is for form 'rows'"),
-    ({"frames": "gaussian"}, "frames is for form 'rows'"),
     ({"calibration": "exact"}, "calibration is for form 'rows'"),
-    (ROWS | {"frames": "square"}, "frames must be 'gaussian' or 'orthonormal', not 'square'"),
     (ROWS | {"calibration": "loose"}, "calibration must be 'exact' or 'theorem1', not 'loose'"),
     (ROWS | {"slices": 0}, "slices must be a whole number from 1 to"),
     (ROWS | {"slices": 2.0}, "slices must be a whole number from 1 to"),
     (ROWS | {"slices": True}, "slices must be a whole number from 1 to"),
-    (ROWS | {"slices": 1, "frames": "orthonormal", "calibration": "theorem1"}, "theorem1 is proved for a Gaussian U"),
     ({"slice_dim": 0}, f"slice_dim must be a whole number from 1 to {MOST_SLICE_DIM}, not 0"),
     ({"slice_dim": MOST_SLICE_DIM + 1}, "slice_dim must be a whole number"),
     ({"components": 2}, "components are for mechanisms 'mixture' and 'clustmix'"),
@@ -57,7 +54,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
             ("form", "rows"),
             ("slices", 3),
             ("slice_dim", 2),
-            ("frames", "gaussian"),
             ("calibration", "exact"),
         )
     ),
@@ -74,7 +70,7 @@ def test_what_cannot_be_meant_is_refused_in_one_line(options: dict[str, Any], me
 
 def test_a_unit_of_several_rows_has_no_theorem() -> None:
     unit = TWO | {"unit": {"column": "who", "rows": 3}}
-    with pytest.raises(ArgumentError, match="theorem1 is proved for a Gaussian U and one row a unit"):
+    with pytest.raises(ArgumentError, match="theorem1 is proved for one row a unit"):
         rows(unit, slices=1, calibration="theorem1")
 
 
@@ -114,19 +110,17 @@ def test_noisy_rows_are_chosen_from_as_many_projections_as_coordinates_on(
         assert made.mu == calibrate(EPSILON, DELTA)
     else:
         (one,) = made.slicing.slices
-        assert (one.dim, one.projections, one.slice_dim) == (DIM, projections, made.slice_dim)
-        assert f"{projections} noisy projections of every row (gaussian, " in str(made.slicing)
+        assert (one.dim, one.projections) == (DIM, projections)
+        assert f"{projections} noisy projections of every row (slices of " in str(made.slicing)
         assert [each.name for each in made.rounds] == ["histograms"]
         assert made.mu < calibrate(EPSILON, DELTA)
     assert sum(each.share for each in made.rounds) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("frames", ["gaussian", "orthonormal"])
-def test_slices_and_queries_together_are_within_epsilon_and_delta(frames: str) -> None:
-    made = rows(slices=2, frames=frames)
+def test_slices_and_queries_together_are_within_epsilon_and_delta() -> None:
+    made = rows(slices=2)
     assert made.slicing is not None
     (one,) = made.slicing.slices
-    assert one.law == frames
     assert 0.98 * DELTA < delta_of(EPSILON, made.mu, made.slicing.slices) <= DELTA
     reach = math.hypot(made.slicing.reach, HEIGHT)
     assert one.distance == pytest.approx(2 * reach, rel=1e-3), "a row replaced by another of the same ball"

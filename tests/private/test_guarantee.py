@@ -14,7 +14,7 @@ from sfumato.private.guarantee import Guarantee, NoisyAnswer
 from sfumato.private.slicing.law import Slices
 
 PLAIN = Guarantee(1.0, 1e-6, 0.2367, Adjacency.ADD_REMOVE, "row", True, (Spend("histograms", 2.0, 9.0, 0.2223),))
-SLICES = Slices(dim=20, projections=5, distance=2.0, sigma=30.0, law="gaussian", slice_dim=1, rounding=1e-6, rows=1)
+SLICES = Slices(dim=20, projections=5, distance=2.0, sigma=30.0, rounding=1e-6, rows=1)
 IN_TABLE = "whether or not any one row was in the table"
 
 PROMISES = {

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import sfumato as sf
-from sfumato.private.accounting import Adjacency, Spend, calibrate, epsilon_of
+from sfumato.accounting import epsilon_of
+from sfumato.private.accounting import Adjacency, Spend, calibrate
 from sfumato.private.guarantee import Guarantee
 from sfumato.private.slicing.law import Slices
 from sfumato.release.guarantee import GuaranteeData, guarantee_data, read_guarantee
@@ -18,7 +19,7 @@ X = {"x": {"type": "number", "min": 0, "max": 1}}
 Y = {"y": {"type": "category", "values": ["no", "yes"]}}
 SCHEMA = sf.Schema.of({"label": "y", "columns": X | Y})
 MU = calibrate(1.0, 1e-6)
-SLICES = Slices(dim=20, projections=5, distance=2.0, sigma=30.0, law="gaussian", slice_dim=1, rounding=1e-6, rows=1)
+SLICES = Slices(dim=20, projections=5, distance=2.0, sigma=30.0, rounding=1e-6, rows=1)
 PLAIN = Guarantee(1.0, 1e-6, MU, Adjacency.ADD_REMOVE, "row", True, (Spend("histograms", 2.0, 2.0 / MU, MU),))
 REPLACED = replace(PLAIN, adjacency=Adjacency.REPLACE_ONE)
 

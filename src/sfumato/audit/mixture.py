@@ -15,12 +15,13 @@ from sfumato.arrays import NamedArrays
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, VIEW, Insider
 from sfumato.audit.queries import Tables
+from sfumato.mechanisms.asker import Client
 from sfumato.models import GeneratorModel
 from sfumato.models.bought import BoughtRows
 from sfumato.models.generator_training import untrained
 from sfumato.private.accounting import Adjacency
+from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.slicing.rows import RowAsker
 from sfumato.release.file import contents
 from sfumato.release.release import Release
 from sfumato.schema.layout import FloatArray
@@ -54,7 +55,7 @@ class FitGame:
     tables: Tables
     schema: Schema
     options: dict[str, Any] = field(default_factory=dict)
-    curator: Callable[[Job], RowAsker] = Job.curator
+    curator: Callable[[Job], Curator] = Job.curator
     room: int = 0  # numbers that an array may have, where noise says how many
 
     attacks = (
@@ -65,7 +66,7 @@ class FitGame:
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         job = self._job(with_row, seed)
-        insider = Insider(self.curator(job), *self._engines)
+        insider = Insider(Client(self.curator(job)), *self._engines)
         release = job.release(insider)
         return np.array([*insider.view, *file_numbers(release, self.room)])
 

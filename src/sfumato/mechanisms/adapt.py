@@ -15,12 +15,15 @@ from scipy.special import softmax
 
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.mixture import ask_histograms, fit_joint
 from sfumato.mechanisms.plan import Plan
+from sfumato.mechanisms.questions import label_gradient, label_model, unpack
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import MOST_EVIDENCE, Labeller
-from sfumato.private.queries.base import Answer, Asker, Query
-from sfumato.private.queries.gradients import Gradient, LabelModel
+from sfumato.private.queries.base import Answer, Query
+from sfumato.private.slicing.law import Slices
+from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DRAWN = 20_000  # rows of the mixture that the regression is fitted to, and the Hessian taken of
@@ -45,6 +48,9 @@ class Withheld:
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
         return self.curator.total(name, query, mu_squared)
 
+    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        return self.curator.rows(name, vectors, projection)
+
 
 def fit_adapted(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores, GaussianMixture, Labeller]:
     """Fit a mixture with its part of the budget, then its labels with what was kept."""
@@ -66,9 +72,9 @@ def fit_labels(curator: Asker, plan: Plan, marginals: Marginals, scores: Scores,
     curvature, moved, before = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
     for i, each in enumerate(plan.label_rounds):
         last = i == len(plan.label_rounds) - 1
-        query = Gradient.of(LabelModel.of(weights[:, 0], _evidence(weights, tables)), tables, drawn.radius)
+        query = label_gradient(label_model(weights[:, 0], _evidence(weights, tables)), tables, drawn.radius)
         answer = curator.total(each.name, query, curator.remaining if last else each.share * plan.mu**2)
-        gradient, sd = query.unpack(answer.values).ravel(), float(query.unpack(answer.sd)[0, 0])
+        gradient, sd = unpack(query, answer.values).ravel(), float(unpack(query, answer.sd)[0, 0])
         if i == 0:
             curvature = damp(drawn.hessian(weights) * marginals.counts.sum() / DRAWN)
         else:

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.components import move
 from sfumato.mechanisms.moments import pull
 from sfumato.mechanisms.plan import Plan, radius
-from sfumato.private.queries.base import LATENT_BITS, Asker, Cells, Image, Latent
-from sfumato.private.queries.projected import Spreads
+from sfumato.mechanisms.questions import around, cells_at, latent_space, unpack
+from sfumato.private.queries.base import LATENT_BITS, Image
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import Cells
 from sfumato.schema.layout import FloatArray, IntArray
 
 POINT_SHARES = (0.05, 0.85, 0.1)  # of the last round, between counts, sums and squared norms
@@ -51,7 +54,7 @@ def find_cells(curator: Asker, image: Image, counts: FloatArray, spreads: FloatA
     budget = next(each.share for each in plan.rounds if each.name == "points") * plan.mu**2
     least = smallest_cell(radius(float(spreads.mean())), POINT_SHARES[1] * budget / plan.reach, plan.sigma_max)
     sizes = [plan.components or int(np.clip(count / least, 1, plan.most_cells)) for count in counts]
-    cells = Cells.of(image, [starts(size, s / image.dim, image.dim) for size, s in zip(sizes, spreads, strict=True)])
+    cells = cells_at(image, [starts(size, s / image.dim, image.dim) for size, s in zip(sizes, spreads, strict=True)])
     held = np.repeat(counts / sizes, sizes)
     for each in rounds:
         radii = [radius(spreads[k]) for k in cells.classes]
@@ -63,7 +66,7 @@ def find_cells(curator: Asker, image: Image, counts: FloatArray, spreads: FloatA
 def one_each(image: Image, counts: FloatArray, spreads: FloatArray) -> Found:
     """Every class a cell of its own, around the image's origin."""
     origin = np.zeros((len(counts), image.dim))
-    return Found(Cells.of(image, [row[None] for row in origin]), counts, origin, np.ones(len(counts)), spreads)
+    return Found(cells_at(image, [row[None] for row in origin]), counts, origin, np.ones(len(counts)), spreads)
 
 
 def starts(size: int, variance: float, dim: int) -> FloatArray:
@@ -86,17 +89,19 @@ def _settle(
     # Noise in the centres looks like distance between cells: k cells of a normal leave k^(-2 / dim) of its spread.
     tightest = np.maximum(np.bincount(classes) ** (-2.0 / dim), TIGHTEST) * spreads
     within = np.maximum(spreads - between, tightest)
-    query = Spreads(Latent.of(cells.around(), [radius(within[k]) for k in classes], cells=cells), POINT_SHARES)
+    query = GroupSums(
+        latent_space(around(cells), [radius(within[k]) for k in classes], cells=cells), POINT_SHARES, "norm"
+    )
     answer = curator.total("points", query, mu_squared)
-    counts, sums, norms = query.unpack(answer.values)
-    _, sum_sd, norm_sd = query.unpack(answer.sd)
+    counts, sums, norms = unpack(query, answer.values)
+    _, sum_sd, norm_sd = unpack(query, answer.sd)
     size = np.maximum(counts, least / 2.0)
     means = calm_means(centres + sums / size[:, None], (sum_sd[:, 0] / size) ** 2, size, classes)
     spread = norms / size - ((sums / size[:, None]) ** 2).sum(axis=1) + dim * (sum_sd[:, 0] / size) ** 2
     kept, size, means, spread = merge(classes, size, means, spread, np.asarray(counts) < least)
     classes = classes[kept]
     scales = _scales(spread, norm_sd[kept] / size, size, classes)
-    final = Cells.of(cells.image, [means[classes == k] for k in range(len(cells.centres))])
+    final = cells_at(cells.image, [means[classes == k] for k in range(len(cells.centres))])
     left = np.bincount(classes, size * np.maximum(spread, 0.0)) / np.bincount(classes, size)
     return Found(final, size, means, scales, np.maximum(left, tightest))
 

@@ -14,12 +14,15 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from sfumato.encoding.marginals import Marginals
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.beliefs import FEWEST, Beliefs
 from sfumato.mechanisms.components import move
 from sfumato.mechanisms.looks import affine_image, follow
 from sfumato.mechanisms.plan import MOST_COMPONENTS, SUMMARY_CELLS, Plan, radius
+from sfumato.mechanisms.questions import cells_at
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import LATENT_BITS, Asker, Cells
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.images import Cells
 from sfumato.schema.layout import FloatArray, Layout, OrderedBins
 
 POINTS = 4000  # drawn from a class's noisy marginals, to lay the summary's cells where rows may be
@@ -55,9 +58,9 @@ def fit_clusters(curator: Asker, layout: Layout, plan: Plan, marginals: Marginal
     inside = [(points - c) / s for points, c, s in zip(drawn, centres, scales, strict=True)]
     number = plan.components or MOST_COMPONENTS
     budget = plan.rounds[1].share * plan.mu**2
-    summaries = summarise(curator, Cells.of(image, [lay(z, number) for z in inside]), inside, marginals, budget)
+    summaries = summarise(curator, cells_at(image, [lay(z, number) for z in inside]), inside, marginals, budget)
     found = [cluster(summary, plan.components) for summary in summaries]
-    cells = Cells.of(image, [each.centres for each in found])
+    cells = cells_at(image, [each.centres for each in found])
     names = [each.name for each in plan.rounds if each.name.startswith("moments")]
     beliefs = follow(curator, names, first_beliefs(found, centres, scales), layout, cells)
     counts = np.maximum(beliefs.counts, FEWEST)

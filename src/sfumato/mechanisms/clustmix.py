@@ -16,16 +16,17 @@ import numpy as np
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.adapt import DRAWN, Withheld, fit_labels
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.cells import Found, find_cells
 from sfumato.mechanisms.components import divide
 from sfumato.mechanisms.groups import look_within
 from sfumato.mechanisms.mixture import ask_histograms
 from sfumato.mechanisms.plan import Plan
 from sfumato.mechanisms.points import OnStep, move_points
+from sfumato.mechanisms.questions import cells_at, score_image
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.generator_training import check_extra
 from sfumato.models.labellers import Labeller
-from sfumato.private.queries.base import Asker, Cells, ScoreImage
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 
@@ -40,7 +41,7 @@ def fit_clustmix(
     marginals = clean(*ask_histograms(model, layout, plan), layout.bins)
     scores = Scores.of(marginals, layout.bins)
     spreads = (scores.variances() + scores.means() ** 2).sum(axis=1)
-    found = find_cells(model, ScoreImage.of(scores.tables()), marginals.counts, spreads, plan)
+    found = find_cells(model, score_image(scores.tables()), marginals.counts, spreads, plan)
     shapes = look_within(model, found, plan.budget("shapes", model.remaining))
     if plan.share("features"):
         found = adapt_points(model, plan, scores, marginals, found, shapes, on_step)
@@ -78,7 +79,7 @@ def adapt_points(
     after = move_points(
         curator,
         plan,
-        ScoreImage.of([[in_bins for in_bins, _ in pooled]]),
+        score_image([[in_bins for in_bins, _ in pooled]]),
         before,
         classes,
         (synthetic, labels),
@@ -86,7 +87,7 @@ def adapt_points(
         on_step,
     )
     means = found.means + (after - before)
-    cells = Cells.of(found.cells.image, [means[classes == k] for k in range(len(shapes))])
+    cells = cells_at(found.cells.image, [means[classes == k] for k in range(len(shapes))])
     return replace(found, cells=cells, means=means)
 
 

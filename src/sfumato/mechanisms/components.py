@@ -13,11 +13,15 @@ import numpy as np
 
 from sfumato.encoding.marginals import Marginals
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.moments import pull
 from sfumato.mechanisms.plan import LLOYD_ROUNDS, LLOYD_SHARE, Plan, best_number, moment_costs, radius
+from sfumato.mechanisms.questions import around, cells_at, latent_space, score_image, unpack
 from sfumato.mechanisms.shares import split
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import LATENT_BITS, Asker, Cells, Latent, Moments, ScoreImage, Sums
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import Cells
 from sfumato.schema.layout import FloatArray, IntArray
 
 START_SCALE = 0.7  # of a column's standard deviation: where the starts lie
@@ -28,14 +32,14 @@ FEWEST = 3.0  # standard deviations of a count that a cell is taken to hold at t
 
 def fit_components(curator: Asker, plan: Plan, scores: Scores, marginals: Marginals) -> tuple[Scores, GaussianMixture]:
     """Ask for cells and their moments, and build the mixture, with as many components a class as planned or as pay."""
-    image = ScoreImage.of(scores.tables())
+    image = score_image(scores.tables())
     spreads = (scores.variances() + scores.means() ** 2).sum(axis=1)
     lloyd_budget = LLOYD_SHARE * curator.remaining
     sizes = [
         plan.components or best_number(count, image.dim, spread, (curator.remaining - lloyd_budget) / plan.reach)
         for count, spread in zip(marginals.counts, spreads, strict=True)
     ]
-    cells = Cells.of(image, starts(sizes, np.sqrt(scores.variances())))
+    cells = cells_at(image, starts(sizes, np.sqrt(scores.variances())))
     counts = np.repeat(marginals.counts / sizes, sizes)
     for i in range(LLOYD_ROUNDS):
         radii = [radius(spreads[k]) for k in cells.classes]
@@ -61,16 +65,16 @@ def move(
     dim = cells.image.dim
     costs = moment_costs(expected, dim, radius(dim))
     shares = split([costs.count, costs.mean])
-    query = Sums(Latent.of(cells.around(), radii, cells=cells), (float(shares[0]), float(shares[1])))
+    query = GroupSums(latent_space(around(cells), radii, cells=cells), (float(shares[0]), float(shares[1])))
     answer = curator.total(name, query, mu_squared)
-    counts, sums = query.unpack(answer.values)
-    count_sd, sum_sd = query.unpack(answer.sd)
+    counts, sums, _ = unpack(query, answer.values)
+    count_sd, sum_sd, _ = unpack(query, answer.sd)
     size = np.maximum(counts, FEWEST * count_sd)
     step = shrink(sums / size[:, None], sum_sd[:, 0] / size)
     step[counts < FEWEST * count_sd] = 0.0  # nobody there, as far as anyone can tell
     centres = np.concatenate(cells.centres) * 2.0**-LATENT_BITS + step
     ends = np.cumsum([len(c) for c in cells.centres])[:-1]
-    return Cells.of(cells.image, np.split(centres, ends)), counts, float(count_sd[0])
+    return cells_at(cells.image, np.split(centres, ends)), counts, float(count_sd[0])
 
 
 def shrink(means: FloatArray, sd: FloatArray) -> FloatArray:
@@ -88,11 +92,11 @@ def look_inside(
     centres = np.concatenate(cells.centres) * 2.0**-LATENT_BITS
     within = np.array([_within(expected[classes == k], centres[classes == k], s) for k, s in enumerate(spreads)])
     radii = [radius(within[k]) for k in classes]
-    latent = Latent.of(cells.around(), radii, cells=cells)
-    query = Moments(latent, moment_costs(expected, dim, radius(dim)).shares)
+    latent = latent_space(around(cells), radii, cells=cells)
+    query = GroupSums(latent, moment_costs(expected, dim, radius(dim)).shares, "outer")
     answer = curator.total("moments", query, curator.remaining)
-    counts, sums, seconds = query.unpack(answer.values)
-    count_sd, sum_sd, second_sd = query.unpack(answer.sd)
+    counts, sums, seconds = unpack(query, answer.values)
+    count_sd, sum_sd, second_sd = unpack(query, answer.sd)
     size = np.maximum(counts, FEWEST * count_sd)
     steps = shrink(sums / size[:, None], sum_sd[:, 0] / size)
     covariances = seconds / size[:, None, None] - np.einsum("ci,cj->cij", steps, steps)

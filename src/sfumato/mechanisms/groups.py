@@ -15,23 +15,18 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sfumato.encoding.projected import SMALLEST_MEAN, Projected, column_variances
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.cells import Found, calm_means, find_cells
 from sfumato.mechanisms.components import divide
 from sfumato.mechanisms.moments import pull, unclipped
 from sfumato.mechanisms.plan import Plan, moment_costs, radius
+from sfumato.mechanisms.questions import clipped_gradient, feature_moments, latent_space, projected_image, unpack
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import QuadraticLabeller
-from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS, Asker, Latent, Moments, Sums
-from sfumato.private.queries.features import FeatureMoments
-from sfumato.private.queries.projected import (
-    ClippedGradient,
-    ColumnImage,
-    ProjectedImage,
-    QuadraticImage,
-    Spreads,
-    Within,
-    WithOne,
-)
+from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS
+from sfumato.private.queries.features import QuadraticImage, WithOne
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import ColumnImage, Within
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.projections import Projection
 
@@ -101,7 +96,7 @@ def fit_groups(
     budget = {each.name: each.share * plan.mu**2 for each in plan.rounds}
     shape = look_at_all(curator, layout.classes, projection, budget)
     directions = find_directions(shape)
-    image = ProjectedImage.of(shape.means @ directions.matrix.T, directions.matrix)
+    image = projected_image(shape.means @ directions.matrix.T, directions.matrix)
     found = find_cells(curator, image, shape.counts, shape.wideness * directions.spread, plan)
     shapes = look_within(curator, found, budget["shapes"])
     mixture = assemble(shape, directions, found, shapes)
@@ -114,11 +109,11 @@ def fit_groups(
 
 def look_at_all(curator: Asker, classes: int, projection: Projection, budget: dict[str, float]) -> Shape:
     """Where the classes lie, then the second moment of all rows around their common mean."""
-    everywhere = ProjectedImage.of(np.zeros((classes, projection.dim)))
-    first = Spreads(Latent.of(everywhere, [projection.radius] * classes), CENTRE_SHARES)
+    everywhere = projected_image(np.zeros((classes, projection.dim)))
+    first = GroupSums(latent_space(everywhere, [projection.radius] * classes), CENTRE_SHARES, "norm")
     answer = curator.total("centres", first, budget["centres"])
-    counts, sums, norms = first.unpack(answer.values)
-    count_sd, sum_sd, _ = first.unpack(answer.sd)
+    counts, sums, norms = unpack(first, answer.values)
+    count_sd, sum_sd, _ = unpack(first, answer.sd)
     counts = np.maximum(counts, FEWEST * count_sd)
     total = counts.sum()
     middle = sums.sum(axis=0) / total
@@ -126,12 +121,12 @@ def look_at_all(curator: Asker, classes: int, projection: Projection, budget: di
     spread = norms.sum() / total - (middle**2).sum() + projection.dim * noise
     spread = float(np.clip(spread, SMALLEST_VARIANCE * projection.dim, projection.radius**2))
 
-    around = WithOne(ProjectedImage.of(np.tile(middle, (classes, 1))))
-    second = FeatureMoments.of(around, math.sqrt(1.0 + ROOM * spread), classes, SHAPE_SHARES)
+    around = WithOne(projected_image(np.tile(middle, (classes, 1))))
+    second = feature_moments(around, math.sqrt(1.0 + ROOM * spread), classes, SHAPE_SHARES)
     answer = curator.total("shape", second, budget["shape"])
-    gram, cross = second.unpack(answer.values)
-    sd = float(second.unpack(answer.sd)[0][0, 0])
-    again = FEWEST * float(second.unpack(answer.sd)[1][0, 0])
+    gram, cross = unpack(second, answer.values)
+    sd = float(unpack(second, answer.sd)[0][0, 0])
+    again = FEWEST * float(unpack(second, answer.sd)[1][0, 0])
     counts = np.maximum((counts + np.maximum(cross[0], again)) / 2.0, FEWEST * count_sd)
     both = _joined(sums / counts[:, None], sum_sd[:, 0], middle + cross[1:].T / counts[:, None], again / FEWEST)
     spoiled = np.asarray((sum_sd[:, 0] ** -2 + (again / FEWEST) ** -2) ** -1 / counts**2)
@@ -174,10 +169,10 @@ def look_within(curator: Asker, found: Found, mu_squared: float) -> FloatArray:
     dim, classes = cells.image.dim, len(cells.centres)
     counts = np.asarray(np.bincount(cells.classes, found.counts, classes), dtype=np.float64)
     radii = [radius(w) for w in found.within]
-    query = Moments(Latent.of(Within(cells), radii), moment_costs(counts, dim, radius(dim)).shares)
+    query = GroupSums(latent_space(Within(cells), radii), moment_costs(counts, dim, radius(dim)).shares, "outer")
     answer = curator.total("shapes", query, mu_squared)
-    _, sums, seconds = query.unpack(answer.values)
-    sd = query.unpack(answer.sd)[2][:, 0, 0] / counts
+    _, sums, seconds = unpack(query, answer.values)
+    sd = unpack(query, answer.sd)[2][:, 0, 0] / counts
     kept = np.array([unclipped(dim, radius(w), w) for w in found.within])
     means = sums / counts[:, None]
     shapes = seconds / (counts * kept)[:, None, None] - np.einsum("ki,kj->kij", means, means)
@@ -228,11 +223,11 @@ def look_at_columns(
     explained = column_variances(projection, mixture)
     image = ColumnImage(np.rint(expected * 2.0**FIXED_BITS).astype(np.int64), factor=1)
     far = math.sqrt(2.0 * float(explained.sum(axis=1).max()) + 1e-3)
-    query = Sums(Latent.of(image, [far] * len(expected)), (0.05, 0.95))
+    query = GroupSums(latent_space(image, [far] * len(expected)), (0.05, 0.95))
     answer = curator.total("columns", query, mu_squared)
     total, width = shape.counts.sum(), expected.shape[1]
-    told = query.unpack(answer.values)[1].sum(axis=0) / total
-    noise = float(np.linalg.norm(query.unpack(answer.sd)[1][:, 0])) / total
+    told = unpack(query, answer.values)[1].sum(axis=0) / total
+    noise = float(np.linalg.norm(unpack(query, answer.sd)[1][:, 0])) / total
     common = told[:width] * (1.0 - pull(width * noise**2, float((told[:width] ** 2).sum())))
     before = shape.weights @ expected
     means = shift(expected, before, np.clip(before + common, 0.0, 1.0), noise)
@@ -278,7 +273,7 @@ def fit_labels(
 ) -> QuadraticLabeller:
     """A label model fitted to rows of the mixture, which is free, then moved by noisy gradients of private rows."""
     classes = len(shape.means)
-    image = ProjectedImage.of(np.tile(wanted @ (shape.weights @ shape.means), (classes, 1)), wanted)
+    image = projected_image(np.tile(wanted @ (shape.weights @ shape.means), (classes, 1)), wanted)
     assert image.matrix is not None
     matrix = np.asarray(image.matrix * 2.0**-MAP_BITS, dtype=np.float64)  # as it is applied, and so the centre
     centre = np.asarray(image.centres[0] * 2.0**-LATENT_BITS, dtype=np.float64)
@@ -294,9 +289,9 @@ def fit_labels(
     velocity = np.zeros_like(slopes)
     for i, each in enumerate(plan.label_rounds):
         last = i == len(plan.label_rounds) - 1
-        query = ClippedGradient.of(QuadraticImage(image), slopes, reach, CAP)
+        query = clipped_gradient(QuadraticImage(image), slopes, reach, CAP)
         answer = curator.total(each.name, query, curator.remaining if last else each.share * plan.mu**2)
-        velocity = MOMENTUM * velocity + query.unpack(answer.values) / shape.counts.sum()
+        velocity = MOMENTUM * velocity + unpack(query, answer.values) / shape.counts.sum()
         slopes = slopes + RATE / reach**2 * velocity
     return QuadraticLabeller(matrix, centre, slopes * SHARPER, reach)
 

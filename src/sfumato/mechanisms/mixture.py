@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.encoding.affine import Affine, Places, locate
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.beliefs import FEWEST, Beliefs
 from sfumato.mechanisms.clusters import fit_clusters
 from sfumato.mechanisms.components import fit_components
@@ -28,12 +29,9 @@ from sfumato.mechanisms.moments import (
     to_plain,
 )
 from sfumato.mechanisms.plan import Plan
+from sfumato.mechanisms.questions import score_image, unpack
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import (
-    Asker,
-    Histograms,
-    ScoreImage,
-)
+from sfumato.private.queries.histograms import Histograms
 from sfumato.schema.layout import FloatArray, Layout
 
 SMALLEST_VARIANCE = 0.02  # of a column's scores: below it the column is as good as constant
@@ -50,7 +48,7 @@ def ask_histograms(curator: Asker, layout: Layout, plan: Plan) -> tuple[list[Flo
     """Round 0: every column's cells in every class, and the noise that a column's cells have."""
     query = Histograms(layout.sizes, layout.classes, plan.column_shares)
     answer = curator.total("histograms", query, plan.budget("histograms", curator.remaining))
-    return query.unpack(answer.values), np.array([cells[0, 0] for cells in query.unpack(answer.sd)])
+    return unpack(query, answer.values), np.array([cells[0, 0] for cells in unpack(query, answer.sd)])
 
 
 def fit_scores(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores, GaussianMixture]:
@@ -64,7 +62,7 @@ def fit_joint(curator: Asker, layout: Layout, plan: Plan, marginals: Marginals) 
     if plan.components != 1:
         return fit_components(curator, plan, scores, marginals)
     variances = scores.variances()
-    plain = Space.plain(ScoreImage.of(scores.tables()), (variances + scores.means() ** 2).sum(axis=1))
+    plain = Space.plain(score_image(scores.tables()), (variances + scores.means() ** 2).sum(axis=1))
     pilot_budget = plan.rounds[1].share * plan.mu**2
     pilot = look(curator, "moments", plain, marginals.counts, pilot_budget)
     shapes = settle(pilot.covariances, entry_noise(pilot), variances)

@@ -13,9 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.plan import Plan
-from sfumato.private.queries.base import Asker, Image
-from sfumato.private.queries.features import FeatureImage, FeatureMoments
+from sfumato.mechanisms.questions import feature_image, feature_matrices, feature_moments, unpack
+from sfumato.private.queries.base import Image
 from sfumato.schema.layout import FloatArray, IntArray
 
 BIAS = 1.0  # of the network, as one more input
@@ -60,12 +61,12 @@ def move_points(
     width = features_that_pay(rows, math.sqrt(share / plan.reach)) // 2
     drawn = RandomFeatures.draw(SEED, image.dim, width, depth=1, bias=BIAS)
     gates, values = (np.asarray(matrix) for matrix in drawn.layers[0])
-    asked = FeatureImage.of(image, gates, values, BIAS)
-    query = FeatureMoments.of(asked, RADIUS, count, SHARES)
+    asked = feature_image(image, gates, values, BIAS)
+    query = feature_moments(asked, RADIUS, count, SHARES)
     answer = curator.total("features", query, share)
-    gram, cross = query.unpack(answer.values)
-    sd = float(query.unpack(answer.sd)[0][0, 0])
-    gates, values = asked.matrices(BIAS)  # as quantised, which is what was applied
+    gram, cross = unpack(query, answer.values)
+    sd = float(unpack(query, answer.sd)[0][0, 0])
+    gates, values = feature_matrices(asked, BIAS)  # as quantised, which is what was applied
     features = RandomFeatures(((jnp.asarray(gates), jnp.asarray(values)),), BIAS, RADIUS)
     moved = adapt_points(
         points,

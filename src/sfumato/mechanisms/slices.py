@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import ArgumentError
-from sfumato.private.queries.base import Image, ScoreImage
-from sfumato.private.queries.projected import ProjectedImage
-from sfumato.private.slicing.law import Frames, Slices
-from sfumato.private.slicing.rows import RowVectors, Whole, plan_rows
+from sfumato.mechanisms.questions import projected_image, row_question, score_image
+from sfumato.mechanisms.row_planning import plan_rows
+from sfumato.private.queries.base import Image
+from sfumato.private.slicing.law import Slices
+from sfumato.private.slicing.rows import RowVectors, Whole
 from sfumato.schema.layout import Layout
 from sfumato.schema.projections import Projection
 
@@ -29,7 +30,6 @@ class SliceOptions:
     form: str | None = None
     slices: int | None = None
     slice_dim: int | None = None
-    frames: str | None = None
     calibration: str | None = None
 
     def check(self, mechanism: str) -> None:
@@ -37,7 +37,7 @@ class SliceOptions:
         said = {name: value for name, value in vars(self).items() if value is not None}
         if said and mechanism != "slicing":
             raise ArgumentError(f"{next(iter(said))} is for mechanism 'slicing'")
-        allowed = {"form": FORMS, "frames": tuple(map(str, Frames)), "calibration": CALIBRATIONS}
+        allowed = {"form": FORMS, "calibration": CALIBRATIONS}
         for name, values in allowed.items():
             if name in said and said[name] not in values:
                 raise ArgumentError(f"{name} must be {' or '.join(map(repr, values))}, not {said[name]!r}")
@@ -45,7 +45,7 @@ class SliceOptions:
             value = said.get(name, 1)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
                 raise ArgumentError(f"{name} must be a whole number from 1 to {most}, not {value!r}")
-        for name in ("frames", "calibration", "slices") if self.form != "rows" else ():
+        for name in ("calibration", "slices") if self.form != "rows" else ():
             if name in said:
                 raise ArgumentError(f"{name} is for form 'rows'")
 
@@ -67,7 +67,7 @@ class SlicePlan:
         if not self.slices:
             return "noisy rows, which tell more than as many projections would"
         (one,) = self.slices
-        return f"{one.projections} noisy projections of every row ({one.law}, slices of {self.slice_dim} dimensions)"
+        return f"{one.projections} noisy projections of every row (slices of {self.slice_dim} dimensions)"
 
 
 def plan_slices(
@@ -86,8 +86,6 @@ def plan_slices(
         vectors,
         mu=mu,
         projections=count * slice_dim,
-        law=options.frames or Frames.GAUSSIAN,
-        slice_dim=slice_dim,
         calibration=options.calibration or "exact",
         unit_rows=unit_rows,
     )
@@ -100,11 +98,11 @@ def plan_slices(
 def row_vectors(image: Image, classes: int, reach: float) -> RowVectors:
     """What is asked of every row: its image and its class, clipped together."""
     height = HEIGHT if classes > 1 else 0.0
-    return RowVectors.of(image, classes, math.hypot(reach, height), height)
+    return row_question(image, classes, math.hypot(reach, height), height)
 
 
 def flat_image(layout: Layout) -> Image:
     """An image of the dimensions that rows will have, for a plan, which sees none."""
     if layout.groups:
-        return ProjectedImage.of(np.zeros((layout.classes, Projection.of(layout.groups).dim)))
-    return ScoreImage.of([[np.zeros(size) for size in layout.sizes]] * layout.classes)
+        return projected_image(np.zeros((layout.classes, Projection.of(layout.groups).dim)))
+    return score_image([[np.zeros(size) for size in layout.sizes]] * layout.classes)

@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.encoding.marginals import clean
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.groups import (
     CENTRE_SHARES,
     FEWEST,
@@ -28,14 +29,14 @@ from sfumato.mechanisms.groups import (
 )
 from sfumato.mechanisms.mixture import ask_histograms
 from sfumato.mechanisms.plan import Plan
+from sfumato.mechanisms.questions import latent_space, projected_image, score_image, unpack, wave_image, wave_radians
 from sfumato.mechanisms.slices import row_vectors
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import LATENT_BITS, MAP_BITS, Asker, Image, Latent, ScoreImage
-from sfumato.private.queries.projected import ProjectedImage, Spreads
-from sfumato.private.queries.waves import Waves
+from sfumato.private.queries.base import LATENT_BITS, MAP_BITS, Image
+from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowAsker, Whole
+from sfumato.private.slicing.rows import Whole
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.projections import Projection
 
@@ -49,20 +50,20 @@ WAVES_A_PLANE = 2.5
 SEED = 0  # of the frequencies, which are public: a free choice, the same for every table
 
 
-def fit_slicing(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Scores | Projected, Bought]:
+def fit_slicing(curator: Asker, layout: Layout, plan: Plan) -> tuple[Scores | Projected, Bought]:
     """Ask for the encoding, then for what generators are trained on."""
     if plan.encoding == "projected":
         return _buy_groups(curator, layout, plan)
     marginals = clean(*ask_histograms(curator, layout, plan), layout.bins)
     scores = Scores.of(marginals, layout.bins)
-    image, start = ScoreImage.of(scores.tables()), Start.standard(layout.classes, len(layout.names))
+    image, start = score_image(scores.tables()), Start.standard(layout.classes, len(layout.names))
     if plan.asks_rows:
         return scores, buy_rows(curator, image, plan, marginals.counts, start, None)
     frequencies = frames(image.dim, plan.slice_dim)
     return scores, buy_waves(curator, image, frequencies, marginals.counts, start, None)
 
 
-def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Projected, Bought]:
+def _buy_groups(curator: Asker, layout: Layout, plan: Plan) -> tuple[Projected, Bought]:
     """Columns in groups: where classes lie and how far they spread, each column's moments, and then rows, or waves in
     the main directions of the classes' common shape."""
     projection = Projection.of(layout.groups)
@@ -70,7 +71,7 @@ def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Projecte
         shape = _look_at_centres(curator, layout.classes, projection, plan)
         unit = np.eye(projection.dim)
         root = math.sqrt(float(shape.within[0, 0]))
-        image = ProjectedImage.of(np.zeros_like(shape.means))
+        image = projected_image(np.zeros_like(shape.means))
         space = Space(root * unit, shape.means, unit, np.zeros_like(shape.means))
         start = Start.standard(layout.classes, projection.dim)
         encoder = _look_at_columns(curator, projection, shape, plan)
@@ -78,7 +79,7 @@ def _buy_groups(curator: RowAsker, layout: Layout, plan: Plan) -> tuple[Projecte
     budget = {name: plan.share(name) * plan.mu**2 for name in ("centres", "shape")}
     shape = look_at_all(curator, layout.classes, projection, budget)
     main = find_directions(shape)
-    image = ProjectedImage.of(shape.means @ main.matrix.T, main.matrix)
+    image = projected_image(shape.means @ main.matrix.T, main.matrix)
     assert image.matrix is not None
     matrix = np.asarray(image.matrix * 2.0**-MAP_BITS, dtype=np.float64)  # as it is applied, and so the centres
     centres = np.asarray(image.centres * 2.0**-LATENT_BITS, dtype=np.float64)
@@ -114,11 +115,11 @@ def _look_at_columns(curator: Asker, projection: Projection, shape: Shape, plan:
 
 def _look_at_centres(curator: Asker, classes: int, projection: Projection, plan: Plan) -> Shape:
     """Where classes lie and how far rows spread, in the projected coordinates as they are."""
-    everywhere = ProjectedImage.of(np.zeros((classes, projection.dim)))
-    query = Spreads(Latent.of(everywhere, [projection.radius] * classes), CENTRE_SHARES)
+    everywhere = projected_image(np.zeros((classes, projection.dim)))
+    query = GroupSums(latent_space(everywhere, [projection.radius] * classes), CENTRE_SHARES, "norm")
     answer = curator.total("centres", query, plan.budget("centres", curator.remaining))
-    counts, sums, norms = query.unpack(answer.values)
-    counts = np.maximum(counts, FEWEST * query.unpack(answer.sd)[0])
+    counts, sums, norms = unpack(query, answer.values)
+    counts = np.maximum(counts, FEWEST * unpack(query, answer.sd)[0])
     means = np.clip(sums / counts[:, None], -projection.radius, projection.radius)
     spread = float(np.maximum(norms / counts - (means**2).sum(axis=1), 0.0) @ counts / counts.sum()) / projection.dim
     within = max(spread, SMALLEST_VARIANCE) * np.eye(projection.dim)
@@ -129,11 +130,11 @@ def buy_waves(
     curator: Asker, image: Image, frequencies: FloatArray, counts: FloatArray, start: Start, space: Space | None
 ) -> BoughtWaves:
     """All that is left of the budget, on the class sums of cosines and sines at these frequencies."""
-    query = Waves.of(image, len(counts), frequencies, (COUNT_SHARE, 1.0 - COUNT_SHARE))
+    waves = wave_image(image, frequencies)
+    query = GroupSums(Latent(waves, (waves.longest,) * len(counts)), (COUNT_SHARE, 1.0 - COUNT_SHARE))
     answer = curator.total("waves", query, curator.remaining)
-    _, cosines, sines = query.unpack(answer.values)
-    means = np.concatenate([cosines, sines], axis=1) / counts[:, None]
-    return BoughtWaves(counts, start, query.radians, means, query.unpack(answer.sd)[1][:, 0] / counts, space)
+    means = unpack(query, answer.values)[1] / counts[:, None]
+    return BoughtWaves(counts, start, wave_radians(waves), means, unpack(query, answer.sd)[1][:, 0] / counts, space)
 
 
 def frames(dim: int, slice_dim: int) -> FloatArray:
@@ -165,7 +166,7 @@ def planes(dim: int) -> FloatArray:
 
 
 def buy_rows(
-    curator: RowAsker, image: Image, plan: Plan, counts: FloatArray, start: Start, space: Space | None
+    curator: Asker, image: Image, plan: Plan, counts: FloatArray, start: Start, space: Space | None
 ) -> BoughtRows:
     """Every row's noisy projections, or noisy rows where the plan found these to carry more."""
     asked = plan.slicing

@@ -10,14 +10,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
-from sfumato.errors import ArgumentError
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.models.generator_training import Encoder as TrainedEncoder
 from sfumato.models.generator_training import image_of, lens_of
 from sfumato.private.accounting import Adjacency
 from sfumato.private.guarantee import Guarantee
-from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import matrix_rounding
 from sfumato.schema.layout import Layout
 from sfumato.training.network import KINDS, Architecture
@@ -224,18 +222,12 @@ def check_bought(bought: Bought, guarantee: Guarantee, unit_rows: int, insist: I
         return
     insist(len(guarantee.slices) == 1 and ROWS not in named, "its guarantee does not cover what was bought")
     (one,) = guarantee.slices
-    asked = *bought.directions.shape, bought.slice_dim
-    insist((one.dim, one.projections, one.slice_dim) == asked, "its guarantee is for other slices than it holds")
+    insist((one.dim, one.projections) == bought.directions.shape, "its guarantee is for other slices than it holds")
     covers = one.sigma <= sd and one.distance >= far and one.rows >= unit_rows
-    insist(covers and one.rounding >= _rounding(one, insist), "its guarantee does not cover its noisy slices")
-
-
-def _rounding(slices: Slices, insist: Insist) -> float:
-    try:
-        return matrix_rounding(slices) * (1.0 - ROUNDING)
-    except ArgumentError:
-        insist(False, "its slices cannot be drawn")
-        raise
+    insist(
+        covers and one.rounding >= matrix_rounding(one) * (1.0 - ROUNDING),
+        "its guarantee does not cover its noisy slices",
+    )
 
 
 def _seen(bought: _Waves | _Rows, layout: Layout) -> int:

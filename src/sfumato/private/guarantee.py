@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.private.slicing.law import Slices
-from sfumato.schema.schema import ROW
+from sfumato.schema.layout import ROW
 from sfumato.text import one_line, rounded_up
 
 LONGEST_NAME = 200  # of a mechanism or an answer

@@ -27,8 +27,8 @@ from sfumato.models import Model, find_model
 from sfumato.private.guarantee import LONGEST_NAME, NoisyAnswer
 from sfumato.release.guarantee import GuaranteeData, guarantee_data, read_guarantee
 from sfumato.release.release import Release
-from sfumato.schema.layout import Layout
-from sfumato.schema.schema import DEFAULT_BINS, Category, Column, Date, Schema
+from sfumato.schema.layout import DEFAULT_BINS, Layout
+from sfumato.schema.schema import Category, Column, Date, Schema
 from sfumato.text import one_line
 
 FORMAT = "sfumato-release"

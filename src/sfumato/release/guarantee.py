@@ -16,7 +16,8 @@ from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency, Spend, delta_of
 from sfumato.private.guarantee import Guarantee
 from sfumato.private.slicing.law import Slices
-from sfumato.schema.schema import ROW, Schema
+from sfumato.schema.layout import ROW
+from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
 MOST_SLICES = 8  # in one release
@@ -39,8 +40,6 @@ class _Slices(BaseModel):
     projections: _Whole
     distance: float
     sigma: float
-    law: str
-    slice_dim: _Whole
     rounding: float
     rows: _Whole
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sfumato.errors import ArgumentError
 from sfumato.models import GeneratorModel, Model, Trainable
 from sfumato.private.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
-from sfumato.release.conditions import Held, Where, keep_where
+from sfumato.release.conditions import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.schema import Category, Date, Schema
@@ -93,8 +93,8 @@ class Release:
             seed: The same seed gives the same rows.
             given: Columns to hold at values ({"income": ">50K", "age": 40}): the others follow their conditional
                 distribution under the model.
-            where: Keep rows for which this holds ("age > 40 and hours_per_week < 20", or a function of the frame).
-                At most 1000 rows are drawn for each one wanted.
+            where: Keep rows for which this holds: a condition ("age > 40 and town in ['Ulm', 'Bonn']"; its grammar is
+                in docs/conditions.md), or a function of the frame. At most 1000 rows are drawn for each one wanted.
 
         Returns:
             The rows.
@@ -243,7 +243,7 @@ class Release:
             raise ArgumentError("given must be a mapping of columns to values, like {'income': '>50K'}")
         held = Held.of(self.model, given) if given else None
         if where is not None:
-            return keep_where(lambda size: self._frame(size, rng, held), int(n), where)
+            return keep_where(lambda size: self._frame(size, rng, held), int(n), row_filter(where, self.schema))
         sizes = (min(BATCH_ROWS, int(n) - start) for start in range(0, max(int(n), 1), BATCH_ROWS))
         return (self._frame(size, rng, held) for size in sizes)
 

@@ -16,6 +16,7 @@ from sfumato.audit.mixture import FitGame, file_numbers, noisy_rows, slicing
 from sfumato.audit.run import AUDITS, Verdict, decide, run
 from sfumato.audit.slicing import PrintedGame, published_slicing, slicing_rows
 from sfumato.mechanisms import slicing as slicing_module
+from sfumato.mechanisms.asker import Client
 from sfumato.models import GeneratorModel
 from sfumato.private.accounting import Adjacency
 from sfumato.private.slicing import rows as rows_module
@@ -150,7 +151,7 @@ def test_every_number_of_a_file_is_seen(few_waves: None) -> None:
     (alone, _) = noisy_rows(ONE)
     for game in (slicing(ONE, REPLACE)[1], alone):
         job = game._job(True, 3)
-        made = job.release(job.curator())
+        made = job.release(Client(job.curator()))
         assert isinstance(made.model, GeneratorModel)
         seen = file_numbers(made)
         weights = {name: weight + 1 for name, weight in made.model.generator.weights.items()}

@@ -39,6 +39,7 @@ def model(**options: Any) -> PrivateMixture:
     return PrivateMixture(**({"bounds": (-6, 12), "classes": [0, 1, 2], "insecure_seed": 1} | options))
 
 
+@pytest.mark.slow
 def test_scikit_learn_checks_pass_but_for_what_privacy_forbids() -> None:
     estimator = PrivateMixture(NO_PRIVACY_NEEDED, bounds=(-10, 10), classes=[0, 1, 2], insecure_seed=0)
     with warnings.catch_warnings():

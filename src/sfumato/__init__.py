@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Guarantee": "sfumato.private.guarantee",
@@ -60,3 +60,8 @@ def __getattr__(name: str) -> Any:
     if name in ("accounting", "errors"):
         return import_module(f"{home}.{name}")
     return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, for `dir` and tab completion: most are not in the module until they are used."""
+    return sorted(__all__)

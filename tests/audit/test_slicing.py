@@ -39,6 +39,7 @@ def hockey_stick(game: Game, trials: int, epsilon: float = CLAIM.epsilon) -> tup
     return float(parts.mean()), float(parts.std() / np.sqrt(len(parts)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", [ALONE, WHOLE], ids=lambda game: game.pair)
 def test_rows_are_as_private_as_claimed_and_no_more(game: Game) -> None:
     mean, error = hockey_stick(game, 2000)
@@ -47,6 +48,7 @@ def test_rows_are_as_private_as_claimed_and_no_more(game: Game) -> None:
     assert error < 0.06 * CLAIM.delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", [ALONE, CROWD, NOWHERE, WHOLE], ids=lambda game: game.pair)
 def test_no_pair_of_tables_convicts_them(game: Game) -> None:
     found = verdict(game, 400)

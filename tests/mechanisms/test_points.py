@@ -98,6 +98,7 @@ def moved(alpha: float) -> tuple[np.ndarray, Rows, list[float]]:
 START = np.array([[-0.5, 0.5], [0.5, 0.5], [0.3, -0.5], [-0.3, -0.5]])
 
 
+@pytest.mark.slow
 def test_points_follow_the_rows_and_alpha_holds_them(few_steps: None) -> None:
     free, asker, losses = moved(0.0)
     held, _, _ = moved(0.99)
@@ -112,6 +113,7 @@ def test_points_follow_the_rows_and_alpha_holds_them(few_steps: None) -> None:
     assert np.isfinite(free).all()
 
 
+@pytest.mark.slow
 def test_a_whole_fit_with_points_and_labels(few_steps: None) -> None:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"x": rng.integers(0, 10, 2000), "z": rng.integers(0, 10, 2000)})

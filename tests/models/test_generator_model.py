@@ -375,6 +375,7 @@ def test_a_training_that_diverges_says_so(bought: sf.Release) -> None:
         broken.train(replace(SETTINGS, steps=50))
 
 
+@pytest.mark.slow
 def test_training_on_noisy_rows(tmp_path: Path) -> None:
     """With so large an epsilon that a row's noise is half of a column's spread, on slices by fresh frames: x and age,
     correlated by 0.86 in a class, have 0.76 to 0.80 over seeds 1 to 3 of the noise."""
@@ -612,6 +613,7 @@ def owned(bought: sf.Release) -> sf.Release:
     return bought.train(replace(SETTINGS, steps=50), module=own_module())
 
 
+@pytest.mark.slow
 def test_a_module_of_ones_own_is_trained(bought: sf.Release, owned: sf.Release) -> None:
     assert isinstance(owned.model.generator, OwnGenerator)
     assert owned.model.progress.number == 1

@@ -79,32 +79,6 @@ public); covers this release only
         """Whether anyone counts what other releases of the same table tell."""
         return "covers this release only" if self.entry is None else f"counted in a ledger as {self.entry}"
 
-    @property
-    def promise(self) -> str:
-        """What (epsilon, delta) means for one unit, in a sentence that is true of this adjacency.
-
-        Example:
-            >>> made = Guarantee(1.0, 1e-6, 0.2367, Adjacency.LABEL, "row", True, (Spend("labels", 1.0, 4.3, 0.2326),))
-            >>> print(made.promise)
-            Whoever reads this file learns almost the same whatever the label of any one row was (all else about the \
-table may be public): no conclusion has more than exp(1) times the probability that it would have otherwise, plus 1e-06.
-        """
-        if not self.secure:
-            return "Nothing is promised: whoever has the seed can take the noise away."
-        who = "row" if self.unit == ROW else one_line(self.unit)
-        owned, was = ("any one row", "was") if self.unit == ROW else (f"the rows of any one {who}", "were")
-        shown = ", and shows every row with noise of its own" if self.slices else ""
-        cases = {
-            Adjacency.ADD_REMOVE: f"whether or not {owned} {was} in the table",
-            Adjacency.REPLACE_ONE: f"whatever {owned} said (it may tell how many of them there are{shown})",
-            Adjacency.LABEL: f"whatever the label of {owned} was (all else about the table may be public)",
-        }
-        return (
-            f"Whoever reads this file learns almost the same {cases[self.adjacency]}: no conclusion has more than "
-            f"exp({rounded_up(self.epsilon)}) times the probability that it would have otherwise, "
-            f"plus {rounded_up(self.delta)}."
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class NoisyAnswer:

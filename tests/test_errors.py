@@ -178,11 +178,16 @@ def truncated(path: Path) -> None:
     path.write_bytes(content[: len(content) // 2])
 
 
-def newer(path: Path) -> None:
-    with zipfile.ZipFile(path.parent / "r.sfumato") as old, zipfile.ZipFile(path, "w") as made:
-        document = json.loads(old.read("release.json"))
-        made.writestr("release.json", json.dumps(document | {"version": 99}))
-        made.writestr("arrays.safetensors", old.read("arrays.safetensors"))
+def saying(**changes: Any) -> Maker:
+    """A release file that says something else."""
+
+    def make(path: Path) -> None:
+        with zipfile.ZipFile(path.parent / "r.sfumato") as old, zipfile.ZipFile(path, "w") as made:
+            document = json.loads(old.read("release.json"))
+            made.writestr("release.json", json.dumps(document | changes))
+            made.writestr("arrays.safetensors", old.read("arrays.safetensors"))
+
+    return make
 
 
 def foreign(path: Path) -> None:
@@ -506,7 +511,9 @@ RELEASES = [
     faulty_release("a truncated release", truncated),
     faulty_release("another zip", foreign),
     faulty_release("not a zip at all", SCHEMA),
-    faulty_release("a release of a newer library", newer),
+    faulty_release("a release of a newer library", saying(version=99)),
+    faulty_release("a release of before the first release", saying(version=5)),
+    faulty_release("a model of an unknown kind", saying(model={"kind": "ours", "facts": {}})),
 ]
 TRAINING = [
     Case(

@@ -109,7 +109,7 @@ def _released(kind: str, setup: Setup, epsilon: float, seed: tuple[int, ...]) ->
         rows=len(counted(setup, rng)),
         components=LOAD_CLASSES if kind == "private" else 1,
         insecure_seed=int(rng.integers(2**63)),
-    ).mixture
+    ).model.mixture
     return GaussianMixture(found.weights, found.means, found.covariances)
 
 

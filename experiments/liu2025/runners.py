@@ -90,7 +90,7 @@ def _strict(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator
     rows = len(counted(setup, rng))
     found = sf.fit(
         table, schema, epsilon=epsilon, delta=delta, encoding="affine", rows=rows, insecure_seed=seed
-    ).mixture
+    ).model.mixture
     return GaussianMixture(found.weights, found.means, found.covariances)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _HOMES = {
-    "Guarantee": "sfumato.release.release",
+    "Guarantee": "sfumato.private.guarantee",
     "Ledger": "sfumato.ledger.ledger",
     "Plan": "sfumato.mechanisms.plan",
     "PrivateMixture": "sfumato.estimator",
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from sfumato.estimator import PrivateMixture
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms.plan import Plan
-    from sfumato.release.release import Guarantee, Release
+    from sfumato.private.guarantee import Guarantee
+    from sfumato.release.release import Release
     from sfumato.schema.schema import Schema
     from sfumato.tables import open_table
     from sfumato.training.settings import Training

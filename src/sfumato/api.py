@@ -21,21 +21,20 @@ from sfumato.mechanisms.plan import Plan, make_plan
 from sfumato.mechanisms.points import OnStep
 from sfumato.mechanisms.slices import SliceOptions
 from sfumato.mechanisms.slicing import fit_slicing
-from sfumato.mechanisms.train import bring, check_extra, check_image, check_module, dim_of
-from sfumato.models.generator import OwnGenerator
+from sfumato.models import GeneratorModel, MixtureModel, Model
+from sfumato.models.generator_training import check_extra, check_image, check_module, image_of
 from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
+from sfumato.private.guarantee import Guarantee
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
 from sfumato.private.slicing.law import Slices
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.release.file import read
-from sfumato.release.generator import GeneratorRelease, image_of
-from sfumato.release.mixture import MixtureRelease
-from sfumato.release.release import Guarantee, Release
-from sfumato.schema.layout import Layout
-from sfumato.schema.schema import ROW, Schema
+from sfumato.release.release import Release
+from sfumato.schema.layout import ROW, Layout
+from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 from sfumato.training.settings import Training
 
@@ -188,12 +187,12 @@ def fit(
     if isinstance(training, Training):
         check_image(training, image_of(job.layout))
     if module is not None:
-        check_module(module, job.layout.classes, dim_of(job.layout))
+        check_module(module, job.layout.classes, job.layout.dim)
     with reserve(job.asked) as entry:
         release = job.release(Client(job.curator(on_spend, entry.draw)), entry.id, on_step)
         if checkpoint is not None:
             release.save(checkpoint)  # before the training: what was bought is not lost with it
-    if not isinstance(release, GeneratorRelease) or training is False:
+    if not isinstance(release.model, GeneratorModel) or training is False:
         return release
     settings = training if isinstance(training, Training) else None
     return release.train(settings, module=module, checkpoint=checkpoint, on_step=on_step)
@@ -289,11 +288,12 @@ class Job:
         self, curator: Asker, entry: str | None = None, on_step: OnStep = lambda step, steps, loss: None
     ) -> Release:
         """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
+        model: Model
         if self.mechanism == "slicing":
-            bought = fit_slicing(curator, self.layout, self.plan)
-            return GeneratorRelease.begin(self.schema, self._guarantee(entry), self.mechanism, *bought)
-        parts = self._fit(curator, on_step)
-        return MixtureRelease(self.schema, self._guarantee(entry), self.mechanism, *parts)
+            model = GeneratorModel.begin(self.layout, *fit_slicing(curator, self.layout, self.plan))
+        else:
+            model = MixtureModel(self.layout, *self._fit(curator, on_step))
+        return Release(self.schema, self._guarantee(entry), self.mechanism, model)
 
     def _fit(self, curator: Asker, on_step: OnStep) -> tuple[Any, ...]:
         if self.plan.encoding == "projected":
@@ -319,13 +319,38 @@ class Job:
 
 
 def load(path: str | Path, module: Any = None) -> Release:
-    """Read a release file. `module` is the equinox module whose numbers it holds, where it was trained with one."""
+    """Read a release file, every field checked.
+
+    What is checked is form and arithmetic: that the numbers of a guarantee go together. A file that was edited with
+    care can still claim a guarantee that is false: trust it as far as you trust where it comes from.
+
+    Args:
+        path: The file.
+        module: The equinox module whose numbers the release holds, where it was trained with one.
+
+    Returns:
+        The release.
+
+    Raises:
+        ReleaseError: If the file is damaged, foreign, of another version, or inconsistent.
+        ArgumentError: If `module` is given and the release was trained without one, or with another.
+
+    Example:
+        >>> import tempfile, pandas
+        >>> schema = {"columns": {"age": {"type": "number", "min": 0, "max": 99, "step": 1}}}
+        >>> release = fit(pandas.DataFrame({"age": [41, 52]}), schema, epsilon=1, delta=1e-6)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     release.save(f"{folder}/ages.sfumato")
+        ...     again = load(f"{folder}/ages.sfumato")
+        >>> again.sample(3, seed=0).equals(release.sample(3, seed=0))
+        True
+    """
     release = read(path)
     if module is None:
         return release
-    if not isinstance(release, GeneratorRelease) or not isinstance(release.generator, OwnGenerator):
+    if not isinstance(release.model, GeneratorModel):
         raise ArgumentError("module is for releases that were trained with a module of their author's own")
-    return replace(release, generator=bring(release.generator, module))
+    return replace(release, model=release.model.with_module(module))
 
 
 def _check_training(mechanism: str, training: Training | bool, module: Any, checkpoint: str | Path | None) -> None:

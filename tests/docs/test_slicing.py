@@ -74,7 +74,7 @@ def test_the_page_about_slicing_runs(patients: None) -> None:
 def test_what_the_readme_says_of_generators_runs(patients: None) -> None:
     found: dict[str, Any] = {"sf": sf, "schema": sf.Schema.load("patients.yaml")}
     exec(blocks("README.md", "Generators"), found)
-    seeds = [other.progress.settings.seed for other in found["others"]]
+    seeds = [other.model.progress.settings.seed for other in found["others"]]
     assert seeds == [1, 2, 3, 4, 5]
     samples = [other.sample(20, seed=0) for other in found["others"]]
     assert not samples[0].equals(samples[1]), "another seed, another generator"

@@ -25,7 +25,7 @@ from sfumato.errors import BudgetError
 from sfumato.ledger.account import Account, Ask, Dataset, State
 from sfumato.ledger.ledger import Ledger
 from sfumato.private.slicing.law import Slices
-from sfumato.schema.schema import ROW
+from sfumato.schema.layout import ROW
 
 DELTA, DIM = 1e-6, 20
 ROOTS = np.concatenate([np.linspace(1e-3, 2.0, 1500), np.linspace(2.0, 12.0, 500)[1:]])  # of T

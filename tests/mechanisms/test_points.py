@@ -124,6 +124,6 @@ def test_a_whole_fit_with_points_and_labels(few_steps: None) -> None:
     asked = sf.plan(SCHEMA, epsilon=4, delta=1e-6, mechanism="clustmix", adapt="both")
     assert [spend.name for spend in spends] == [each.name for each in asked.rounds]
     assert math.hypot(*(spend.mu for spend in spends)) == pytest.approx(asked.mu, rel=1e-9)
-    assert made.labeller is not None
+    assert made.model.labeller is not None
     drawn = made.sample(2000, seed=0)
     assert ((drawn["x"] > 4) == (drawn["y"] == "yes")).mean() > 0.8

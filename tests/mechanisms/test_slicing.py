@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.release.test_release_groups import SMALL, images
+from tests.models.test_mixture_groups import SMALL, images
 
 from sfumato.api import Job, prepare
 from sfumato.encoding.projected import Projected

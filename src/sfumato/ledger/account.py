@@ -52,7 +52,7 @@ from sfumato.errors import ArgumentError, BudgetError, LedgerError
 from sfumato.private.accounting import LARGEST_MU, MOST_COORDINATES, MOST_RELEASES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
 from sfumato.private.units import COLLISION, unit_delta
-from sfumato.schema.schema import ROW
+from sfumato.schema.layout import ROW
 from sfumato.text import rounded_down, rounded_up
 
 SAMPLER_SLACK = MOST_COORDINATES * DISTANCE_PER_COORDINATE

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sfumato.errors import ArgumentError, LedgerError
 from sfumato.ledger.account import Account, Ask, Dataset, Entry, State
 from sfumato.private.accounting import Adjacency, calibrate
-from sfumato.schema.schema import ROW
+from sfumato.schema.layout import ROW
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

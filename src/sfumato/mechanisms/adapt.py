@@ -20,7 +20,7 @@ from sfumato.mechanisms.mixture import ask_histograms, fit_joint
 from sfumato.mechanisms.plan import Plan
 from sfumato.mechanisms.questions import label_gradient, label_model, unpack
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.labeller import MOST_EVIDENCE, Labeller
+from sfumato.models.labellers import MOST_EVIDENCE, Labeller
 from sfumato.private.queries.base import Answer, Query
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole

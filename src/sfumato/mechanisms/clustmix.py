@@ -24,9 +24,9 @@ from sfumato.mechanisms.mixture import ask_histograms
 from sfumato.mechanisms.plan import Plan
 from sfumato.mechanisms.points import OnStep, move_points
 from sfumato.mechanisms.questions import cells_at, score_image
-from sfumato.mechanisms.train import check_extra
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.labeller import Labeller
+from sfumato.models.generator_training import check_extra
+from sfumato.models.labellers import Labeller
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 

@@ -22,7 +22,7 @@ from sfumato.mechanisms.moments import pull, unclipped
 from sfumato.mechanisms.plan import Plan, moment_costs, radius
 from sfumato.mechanisms.questions import clipped_gradient, feature_moments, latent_space, projected_image, unpack
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.quadratic import QuadraticLabeller
+from sfumato.models.labellers import QuadraticLabeller
 from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS
 from sfumato.private.queries.features import QuadraticImage, WithOne
 from sfumato.private.queries.group_sums import GroupSums

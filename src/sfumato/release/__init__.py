@@ -1,0 +1,6 @@
+"""Releases: a model with its guarantee, drawn from, scored with, written and read."""
+
+from sfumato.release.file import read, write
+from sfumato.release.release import Release
+
+__all__ = ["Release", "read", "write"]

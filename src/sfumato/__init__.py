@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _HOMES = {
-    "Guarantee": "sfumato.private.guarantee",
+    "Guarantee": "sfumato.guarantee",
     "Ledger": "sfumato.ledger.ledger",
     "Plan": "sfumato.mechanisms.plan",
     "PrivateMixture": "sfumato.estimator",
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
     from sfumato.estimator import PrivateMixture
+    from sfumato.guarantee import Guarantee
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms.plan import Plan
-    from sfumato.private.guarantee import Guarantee
     from sfumato.release.release import Release
     from sfumato.schema.schema import Schema
     from sfumato.tables import open_table

@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.encoding.affine import check_affine
 from sfumato.errors import ArgumentError
 from sfumato.files import check_writable
+from sfumato.guarantee import Guarantee
 from sfumato.ledger.account import Ask
 from sfumato.ledger.ledger import Ledger, reservations
 from sfumato.mechanisms.adapt import fit_adapted
@@ -26,7 +27,6 @@ from sfumato.models.generator_training import check_extra, check_image, check_mo
 from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.guarantee import Guarantee
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
 from sfumato.private.slicing.law import Slices
 from sfumato.private.source import Source

@@ -18,7 +18,7 @@ from sfumato.api import fit
 from sfumato.errors import OutputError
 from sfumato.evaluation.marginals_plot import draw_marginals
 from sfumato.evaluation.usefulness import auc, total_variation
-from sfumato.private.guarantee import Guarantee
+from sfumato.guarantee import Guarantee
 from sfumato.rows_file import write_rows
 from sfumato.schema.schema import Schema
 

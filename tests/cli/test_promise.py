@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sfumato.cli.promise import promise
+from sfumato.guarantee import Guarantee
 from sfumato.private.accounting import Adjacency
-from sfumato.private.guarantee import Guarantee
 
 PRESENCE = "whether or not"
 COUNT_PUBLIC = "there are is public"

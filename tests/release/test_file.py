@@ -30,7 +30,7 @@ from tests.release.files import (
 import sfumato as sf
 from sfumato import accounting
 from sfumato.errors import OutputError, ReleaseError
-from sfumato.private.guarantee import NoisyAnswer
+from sfumato.guarantee import NoisyAnswer
 from sfumato.private.slicing.law import Slices
 from sfumato.release import file as release_file
 

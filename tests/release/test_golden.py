@@ -19,8 +19,8 @@ import pytest
 from tests.release.kinds import FIXED, KINDS, TRAINING, made_of
 
 import sfumato as sf
+from sfumato.guarantee import NoisyAnswer
 from sfumato.models import GeneratorModel, MixtureModel
-from sfumato.private.guarantee import NoisyAnswer
 from sfumato.release.file import VERSION
 from sfumato.release.guarantee import guarantee_data
 

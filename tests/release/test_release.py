@@ -19,7 +19,7 @@ from tests.release.kinds import FIXED, KINDS, made_of
 
 import sfumato as sf
 from sfumato.errors import ArgumentError, SchemaError, TableError
-from sfumato.private.guarantee import NoisyAnswer
+from sfumato.guarantee import NoisyAnswer
 from sfumato.release.release import BATCH_ROWS
 from sfumato.rows_file import write_rows
 from sfumato.tables import open_table

@@ -16,7 +16,7 @@ import pandas as pd
 
 from sfumato.arrays import Insist, NamedArrays, Specs
 from sfumato.errors import ArgumentError
-from sfumato.private.guarantee import Guarantee
+from sfumato.guarantee import Guarantee
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DRAWS_PER_ROW = 1000  # rejection gives up after drawing this many rows for each one wanted

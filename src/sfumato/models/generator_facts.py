@@ -10,12 +10,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
+from sfumato.guarantee import Guarantee
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.models.generator_training import Encoder as TrainedEncoder
 from sfumato.models.generator_training import image_of, lens_of
 from sfumato.private.accounting import Adjacency
-from sfumato.private.guarantee import Guarantee
 from sfumato.private.slicing.rows import matrix_rounding
 from sfumato.schema.layout import Layout
 from sfumato.training.network import KINDS, Architecture

@@ -21,12 +21,12 @@ from sfumato.encoding.projected import Projected
 from sfumato.encoding.projected import columns as columns_at
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
+from sfumato.guarantee import Guarantee
 from sfumato.models.base import CodedRows, GivenCell, register_model
 from sfumato.models.bought import Bought
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.models.generator_facts import ROWS, GeneratorFacts, arrays_of, build, check, check_bought, facts_of, shapes
 from sfumato.models.generator_training import Encoder, bring, image_of, own, train_on, untrained
-from sfumato.private.guarantee import Guarantee
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.training.settings import Training
 

@@ -20,6 +20,7 @@ from sfumato.encoding.projected import columns as columns_at
 from sfumato.encoding.scores import Scores
 from sfumato.encoding.stored import ENCODERS, Encoder
 from sfumato.errors import ArgumentError
+from sfumato.guarantee import Guarantee
 from sfumato.models.base import (
     DRAWS_PER_ROW,
     LARGEST_DRAW,
@@ -30,7 +31,6 @@ from sfumato.models.base import (
 )
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import MOST_EVIDENCE, Labeller, QuadraticLabeller
-from sfumato.private.guarantee import Guarantee
 from sfumato.schema.layout import NOWHERE, FloatArray, IntArray, Layout, OrderedBins
 from sfumato.schema.projections import ENTRY_BITS, FIXED_BITS
 

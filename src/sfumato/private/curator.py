@@ -20,12 +20,13 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from sfumato.errors import ArgumentError, SfumatoError, TableError
-from sfumato.private.accounting import Adjacency, Budget, Spend
-from sfumato.private.noise import Bits, noisy
+from sfumato.private.accounting import MOST_COORDINATES, Adjacency, Budget, Spend, delta_left, joint_delta
+from sfumato.private.noise import DISTANCE_PER_COORDINATE, Bits, noisy, secure_bits
 from sfumato.private.queries.base import Answer, FloatArray, IntArray, Public, Query
 from sfumato.private.queries.wire import decode
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, check_slices, shuffled, sliced, whole
+from sfumato.private.units import unit_delta
 
 T = TypeVar("T")
 
@@ -73,6 +74,26 @@ class Curator:
     def answers(self) -> tuple[tuple[str, Answer], ...]:
         """Every answer to `total`, by the name under which it was charged."""
         return tuple(self._answers)
+
+    def statement(self, epsilon: float, delta: float, unit: str) -> dict[str, Any]:
+        """What may be promised of all that was answered, and will be, from what was charged: a guarantee's facts.
+
+        The caller says which (epsilon, delta) was meant; one that does not cover the budget is refused. Noise that did
+        not come from the operating system promises nothing.
+        """
+        budget, left = self._budget, delta if self._unit_rows is None else unit_delta(delta)
+        spare = delta_left(epsilon, left, MOST_COORDINATES * DISTANCE_PER_COORDINATE)
+        if joint_delta(epsilon, budget.total, budget.slices) > spare:
+            raise ArgumentError(f"epsilon = {epsilon:g} and delta = {delta:g} do not cover what may be spent")
+        secure = self._bits is secure_bits
+        promised = {"epsilon": float(epsilon), "delta": float(delta), "mu": budget.total}
+        return (promised if secure else dict.fromkeys(promised)) | {
+            "adjacency": self._adjacency,
+            "unit": unit,
+            "secure": secure,
+            "spends": budget.spends,
+            "slices": budget.slices,
+        }
 
     def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
         """Charge `mu_squared`, say so, then answer with noise."""

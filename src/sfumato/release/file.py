@@ -23,8 +23,8 @@ from sfumato import __version__
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
 from sfumato.errors import ArgumentError, ReleaseError, SchemaError
 from sfumato.files import replacing
+from sfumato.guarantee import LONGEST_NAME, NoisyAnswer
 from sfumato.models import Model, find_model
-from sfumato.private.guarantee import LONGEST_NAME, NoisyAnswer
 from sfumato.release.guarantee import GuaranteeData, guarantee_data, read_guarantee
 from sfumato.release.release import Release
 from sfumato.schema.layout import DEFAULT_BINS, Layout

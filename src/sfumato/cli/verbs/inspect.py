@@ -15,7 +15,7 @@ from sfumato.cli.releases import release_data
 from sfumato.text import one_line
 
 if TYPE_CHECKING:
-    from sfumato.private.guarantee import Guarantee
+    from sfumato.guarantee import Guarantee
     from sfumato.release.release import Release
 
 TOLD_WIDTH = 96

@@ -1,4 +1,4 @@
-"""What the curator hands over beside a model: the guarantee of a release, and the noisy answers as it gave them."""
+"""What a release carries beside its model: the guarantee it was made under, and the noisy answers as they were given."""
 
 from __future__ import annotations
 

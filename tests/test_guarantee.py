@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ArgumentError
+from sfumato.guarantee import Guarantee, NoisyAnswer
 from sfumato.private.accounting import Adjacency, Spend
-from sfumato.private.guarantee import Guarantee, NoisyAnswer
 from sfumato.private.slicing.law import Slices
 
 PLAIN = Guarantee(1.0, 1e-6, 0.2367, Adjacency.ADD_REMOVE, "row", True, (Spend("histograms", 2.0, 9.0, 0.2223),))

@@ -1,4 +1,4 @@
-"""What a release carries beside its model: the guarantee it was made under, and the noisy answers as they were given."""
+"""What a release carries beside its model: the guarantee it was made under, and the noisy answers."""
 
 from __future__ import annotations
 

@@ -40,6 +40,7 @@ from sfumato import cli
 from sfumato.errors import TableError
 from sfumato.private import curator, source
 from sfumato.private.noise import Bits, insecure_bits, noisy
+from sfumato.private.queries.wire import decode
 from sfumato.schema.layout import OrderedBins
 from sfumato.tables import cells
 
@@ -646,9 +647,9 @@ def store_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
 def go_around_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = curator.Curator.total
 
-    def total(self: Any, name: str, query: Any, mu_squared: float) -> Any:
-        answer = honest(self, name, query, mu_squared)
-        return replace(answer, values=answer.values + self._engine.total(query))
+    def total(self: Any, name: str, request: bytes, mu_squared: float) -> Any:
+        answer = honest(self, name, request, mu_squared)
+        return replace(answer, values=answer.values + self._engine.total(decode(request)))
 
     monkeypatch.setattr(curator.Curator, "total", total)
 

@@ -5,7 +5,7 @@ dimension and the first components are smooth. One Gaussian query gives count, s
 images, clipped to a public radius; the components are the first eigenvectors of the noisy covariance. The mixture is
 then fitted to the projections with the other half: both together are mu-GDP.
 
-Sensitivity: that of `sfumato.private.queries.base.Moments` over one group, 1 for a row added or removed.
+Sensitivity: that of `sfumato.private.queries.group_sums.GroupSums` over one group, 1 for a row added or removed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ import numpy as np
 
 from experiments.liu2025.setups import MNIST_DIM, Setup
 from sfumato.accounting import epsilon_of
+from sfumato.mechanisms.asker import Asker, Client
 from sfumato.mechanisms.questions import latent_space, unpack
 from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.noise import insecure_bits
-from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, Batch, IntArray, Query
+from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, Batch, IntArray, Public, Query
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.images import AffineImage
+from sfumato.private.slicing.rows import RowVectors
 from sfumato.schema.layout import FloatArray
 
 RADIUS = 10.0  # public: the norm of an image with an eighth of its pixels white
@@ -37,10 +39,18 @@ class _Images:
 
     blocks: FloatArray
 
+    @property
+    def public(self) -> Public:
+        """Coarse pixels without classes; they have no bins, so that one is as good as any."""
+        return Public((1,) * self.blocks.shape[1], 1, values=True)
+
     def total(self, query: Query) -> IntArray:
         fixed = np.rint(self.blocks.T / BRIGHTEST * 2.0**FIXED_BITS).clip(0, 2**FIXED_BITS).astype(np.int32)
         labels = np.zeros(len(self.blocks), dtype=np.int64)
         return query.total(Batch(np.zeros(fixed.shape, dtype=np.int16), labels, fixed))
+
+    def rows(self, vectors: RowVectors) -> FloatArray:
+        raise ValueError("images are asked for in sum")
 
 
 def found_privately(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> tuple[Setup, float]:
@@ -49,13 +59,13 @@ def found_privately(setup: Setup, epsilon: float, delta: float, rng: np.random.G
     images, test = setup.blocks
     mu = calibrate(epsilon, delta)
     curator = Curator(_Images(images), Budget(mu), Adjacency.ADD_REMOVE, insecure_bits(int(rng.integers(2**63))))
-    vectors = _components(curator, images.shape[1], mu**2 / 2)
+    vectors = _components(Client(curator), images.shape[1], mu**2 / 2)
     bounds = np.full(MNIST_DIM, -RADIUS), np.full(MNIST_DIM, RADIUS)
     left = epsilon_of(math.sqrt(curator.remaining), delta)
     return replace(setup, x=images @ vectors, test_x=test @ vectors, bounds=bounds), left
 
 
-def _components(curator: Curator, dim: int, mu_squared: float) -> FloatArray:
+def _components(curator: Asker, dim: int, mu_squared: float) -> FloatArray:
     image = AffineImage(np.zeros((1, dim)), np.full((1, dim), BRIGHTEST * 2.0 ** (LATENT_BITS - FIXED_BITS)))
     query = GroupSums(latent_space(image, [RADIUS]), SHARES, "outer")
     counts, sums, seconds = unpack(query, curator.total("components", query, mu_squared).values)

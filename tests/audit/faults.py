@@ -13,16 +13,17 @@ from sfumato.audit.insider import Insider
 from sfumato.audit.membership import MembershipGame
 from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
-from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.asker import Asker, Client
 from sfumato.mechanisms.questions import unpack
 from sfumato.models import GeneratorModel
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import Bits, insecure_bits, noisy, normals
-from sfumato.private.queries.base import Answer, Batch, FloatArray, IntArray, Query
+from sfumato.private.queries.base import EXACT, Answer, Batch, FloatArray, IntArray, Public, Query, Reach
 from sfumato.private.queries.gradients import Gradient
 from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.wire import decode
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, sliced, whole
 from sfumato.release.release import Release
@@ -33,8 +34,9 @@ from sfumato.tables import Table, open_table
 class HalfTheNoise(Curator):
     """Noise scaled to half of what was charged for."""
 
-    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
-        spend = self._budget.charge(name, query.sensitivity(self._adjacency), mu_squared)
+    def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
+        query = decode(request)
+        spend = self._budget.charge(name, query.reach.sensitivity(self._adjacency), mu_squared)
         sd = spend.sigma / query.weights
         return Answer(noisy(self._engine.total(query), sd / 2.0, self._bits), sd)
 
@@ -42,8 +44,9 @@ class HalfTheNoise(Curator):
 class HalfTheSensitivity(Curator):
     """Noise for rows that move a query half as far as they can."""
 
-    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
-        spend = self._budget.charge(name, query.sensitivity(self._adjacency) / 2.0, mu_squared)
+    def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
+        query = decode(request)
+        spend = self._budget.charge(name, query.reach.sensitivity(self._adjacency) / 2.0, mu_squared)
         sd = spend.sigma / query.weights
         return Answer(noisy(self._engine.total(query), sd, self._bits), sd)
 
@@ -55,12 +58,12 @@ def half_the_sensitivity(job: Job) -> Curator:
 class Forgetful(Curator):
     """Answers the histograms without charging for them."""
 
-    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+    def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
         if name != "histograms":
-            return super().total(name, query, mu_squared)
+            return super().total(name, request, mu_squared)
         charged, self._budget = self._budget, Budget(self._budget.total)
         try:
-            return super().total(name, query, mu_squared)
+            return super().total(name, request, mu_squared)
         finally:
             self._budget = charged
 
@@ -68,8 +71,9 @@ class Forgetful(Curator):
 class ScaledToTheTable(Curator):
     """Less noise where there are fewer rows, and says so."""
 
-    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
-        spend = self._budget.charge(name, query.sensitivity(self._adjacency), mu_squared)
+    def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
+        query = decode(request)
+        spend = self._budget.charge(name, query.reach.sensitivity(self._adjacency), mu_squared)
         total = self._engine.total(query)
         sd = spend.sigma / query.weights * (1.0 + 0.01 * total.sum())
         return Answer(noisy(total, sd, self._bits), sd)
@@ -78,17 +82,18 @@ class ScaledToTheTable(Curator):
 class SameWords(Curator):
     """Every answer's noise comes from the same random words."""
 
-    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+    def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
         if not hasattr(self, "_seed"):
             self._seed = int.from_bytes(self._bits(8), "little")
         self._bits = insecure_bits(self._seed)
-        return super().total(name, query, mu_squared)
+        return super().total(name, request, mu_squared)
 
 
 class HalfTheNoiseOnRows(Curator):
     """Rows with half of the noise that was set aside."""
 
-    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+    def rows(self, name: str, request: bytes) -> NoisyRows:
+        vectors, projection = decode(request)
         found = self._engine.rows(vectors)
         if isinstance(projection, Slices):
             self._budget.take(projection)
@@ -104,10 +109,10 @@ def half_the_noise_on_rows(job: Job) -> Curator:
 class UnpaidRows(Curator):
     """The histograms are asked with all the mu there would be without rows."""
 
-    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+    def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
         charged, self._budget = self._budget, Budget(3.0 * self._budget.total)
         try:
-            return super().total(name, query, 9.0 * mu_squared)
+            return super().total(name, request, 9.0 * mu_squared)
         finally:
             self._budget = charged
 
@@ -139,9 +144,42 @@ class AskedTwice(QueryGame):
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         curator = self.curator(self._engines[with_row], Budget(self.claim.mu), self.adjacency, insecure_bits(seed))
-        insider = Insider(curator, *self._engines)
+        insider = Insider(Client(curator), *self._engines)
         insider.total("histograms", self.query, self.first * insider.remaining)
         insider.total("histograms again", self.query, insider.remaining)
+        return np.array(insider.view)
+
+
+@dataclass(frozen=True)
+class TakesObjects:
+    """A door that is not sealed: queries of any class come in as they are."""
+
+    engine: Any
+    budget: Budget
+    adjacency: Adjacency
+    bits: Bits
+
+    @property
+    def remaining(self) -> float:
+        return self.budget.remaining
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        spend = self.budget.charge(name, query.reach.sensitivity(self.adjacency), mu_squared)
+        sd = spend.sigma / query.weights
+        return Answer(noisy(self.engine.total(query), sd, self.bits), sd)
+
+    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Unsealed(QueryGame):
+    """A query of a class of its own, which no sealed door would let in, asked once with the whole of the claimed mu."""
+
+    def play(self, with_row: bool, seed: int | None) -> FloatArray:
+        door = TakesObjects(self._engines[with_row], Budget(self.claim.mu), self.adjacency, insecure_bits(seed))
+        insider = Insider(door, *self._engines)
+        insider.total("the query", self.query, insider.remaining)
         return np.array(insider.view)
 
 
@@ -184,10 +222,9 @@ class TrueCounts(FitGame):
 
 
 @dataclass(frozen=True)
-class ScaledByTheBatch:
+class ScaledByTheBatch(Query):
     """Sums of rows divided by the largest one in the batch: what a row adds depends on its neighbours."""
 
-    size: int = 1
     grid: int = 1024
 
     @property
@@ -198,8 +235,12 @@ class ScaledByTheBatch:
         values = batch.codes[0].astype(np.float64) + 1.0
         return np.array([np.trunc(values / values.max() * self.grid).sum()]).astype(np.int64)
 
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        return 1.0
+    @property
+    def reach(self) -> Reach:
+        return Reach(1.0, 2.0, 0.0, False, 1)
+
+    def check(self, public: Public) -> None:
+        """It fits every table with a column."""
 
 
 @dataclass(frozen=True)
@@ -216,8 +257,8 @@ class OnItsOwn(ScaledByTheBatch):
 class Unclipped(Gradient):
     """Features are as long as they are."""
 
-    def _features(self, batch: Batch, m: int) -> FloatArray:
-        return Gradient(self.model, self.features, 1 << 90)._features(batch, m)
+    def total(self, batch: Batch) -> IntArray:
+        return Gradient(self.model, self.features, EXACT - 1).total(batch)
 
 
 @dataclass(frozen=True)

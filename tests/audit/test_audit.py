@@ -89,9 +89,10 @@ def test_a_fit_that_adapts_labels_stays_within_the_claim(adjacency: Adjacency) -
 
 def test_a_gradient_without_clipping_is_convicted() -> None:
     (game,) = gradient_query(ONE, ADD_REMOVE)
-    assert verdict(
-        replace(game, query=faults.Unclipped(game.query.model, game.query.features, game.query.radius)), 500
-    ).violation
+    parts = game.pair, ONE, ADD_REMOVE, game.tables
+    unclipped = faults.Unclipped(game.query.model, game.query.features, game.query.radius)
+    assert verdict(faults.Unsealed(*parts, unclipped, game.schema), 500).violation
+    assert not verdict(faults.Unsealed(*parts, game.query, game.schema), 500).violation
 
 
 @pytest.mark.slow
@@ -195,7 +196,7 @@ def test_a_bound_read_off_the_data_is_convicted() -> None:
 def test_a_row_that_depends_on_its_neighbours_is_convicted() -> None:
     crowd = pd.DataFrame({"x": [0.5] * 30, "group": ["a"] * 30})
     tables = crowd, pd.concat([crowd, pd.DataFrame({"x": [2.5], "group": ["a"]})])
-    broken = QueryGame("an outlier", ONE, ADD_REMOVE, tables, faults.ScaledByTheBatch(), LINE)
+    broken = faults.Unsealed("an outlier", ONE, ADD_REMOVE, tables, faults.ScaledByTheBatch(), LINE)
     assert verdict(broken, 200).violation
     assert not verdict(replace(broken, query=faults.OnItsOwn()), 200).violation
 

@@ -118,7 +118,7 @@ class Exact:
     def total(self, name: str, query: Any, mu_squared: float) -> Answer:
         self.asked.append(name)
         self.remaining -= mu_squared
-        sd = query.sensitivity(Adjacency.ADD_REMOVE) / math.sqrt(mu_squared) / query.weights
+        sd = query.reach.sensitivity(Adjacency.ADD_REMOVE) / math.sqrt(mu_squared) / query.weights
         places = np.eye(query.size)
         of_counts = np.stack([query.unpack(place)[0] for place in places], axis=1)
         return Answer(np.linalg.pinv(of_counts) @ self.counts, sd)

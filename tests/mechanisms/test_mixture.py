@@ -37,7 +37,7 @@ class Exact:
         return self.budget.remaining
 
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
-        spend = self.budget.charge(name, query.sensitivity(Adjacency.ADD_REMOVE), mu_squared)
+        spend = self.budget.charge(name, query.reach.sensitivity(Adjacency.ADD_REMOVE), mu_squared)
         self.queries.append(query)
         sd = self.scale * spend.sigma / query.weights
         noise = np.random.default_rng([self.seed, len(self.queries)]).standard_normal(query.size)

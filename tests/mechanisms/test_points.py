@@ -105,7 +105,7 @@ def test_points_follow_the_rows_and_alpha_holds_them(few_steps: None) -> None:
     ((name, query, spent),) = asker.asked
     assert name == "features"
     assert spent == pytest.approx(FEATURE_SHARE * plan().mu ** 2)
-    assert query.sensitivity(Adjacency.ADD_REMOVE) > 0
+    assert query.reach.sensitivity(Adjacency.ADD_REMOVE) > 0
     assert np.linalg.norm(held - START) < 0.2 * np.linalg.norm(free - START)
     assert losses[-1] < losses[0]
     signs = np.array([-1.0, 1.0, -1.0, 1.0])

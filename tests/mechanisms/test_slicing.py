@@ -15,13 +15,14 @@ from sfumato.api import Job, prepare
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms import slicing
+from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.slicing import FEWEST_WAVES, MOST_WAVES, SPAN, fit_slicing, frames, planes
 from sfumato.models.bought import BoughtRows, BoughtWaves
 from sfumato.private.accounting import delta_of
 from sfumato.private.queries.base import LATENT_BITS
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms
-from sfumato.private.queries.waves import Waves
+from sfumato.private.queries.waves import WaveImage
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import Whole
 
@@ -88,7 +89,7 @@ def buy(
         table = images() if "groups" in schema else people()
     given = {"epsilon": epsilon, "delta": 1e-6, "mechanism": "slicing", "insecure_seed": 1, "workers": 1} | options
     job = prepare(table, schema, **given)
-    recorder = Recorder(job.curator())
+    recorder = Recorder(Client(job.curator()))
     return Bought(job, recorder.asked, *fit_slicing(recorder, job.layout, job.plan))
 
 
@@ -110,12 +111,13 @@ def test_the_central_form_asks_twice(adjacency: str) -> None:
     assert made.names == ["histograms", "waves"]
     histograms, waves = (query for _, query, _ in made.asked)
     assert isinstance(histograms, Histograms)
-    assert isinstance(waves, Waves)
+    assert isinstance(waves, GroupSums)
+    assert isinstance(waves.latent.image, WaveImage)
     plan = made.job.plan
     assert made.asked[0][2] == pytest.approx(plan.share("histograms") * plan.mu**2)
     assert made.asked[1][2] == pytest.approx(plan.share("waves") * plan.mu**2)
-    assert waves.classes == 2
-    assert len(waves.frequencies) == FEWEST_WAVES
+    assert waves.latent.radii == (waves.latent.image.longest,) * 2
+    assert len(waves.latent.image.frequencies) == FEWEST_WAVES
     assert sum(waves.shares) == pytest.approx(1.0)
     check_all_is_spent(made)
     assert made.job.budget.slices == ()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
 
 from sfumato.errors import ArgumentError, BudgetError, TableError
+from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.questions import row_question, score_image
 from sfumato.mechanisms.row_planning import plan_rows
 from sfumato.private.accounting import Adjacency, Budget, calibrate, delta_of
@@ -67,8 +68,8 @@ def vectors(rows: list[Any], asked: RowVectors = VECTORS) -> Any:
     return engine(rows).rows(asked)
 
 
-def curator(rows: list[Any], budget: Budget, bits: Any = secure_bits, unit_rows: int | None = None) -> Curator:
-    return Curator(engine(rows), budget, Adjacency.REPLACE_ONE, bits, unit_rows=unit_rows)
+def curator(rows: list[Any], budget: Budget, bits: Any = secure_bits, unit_rows: int | None = None) -> Client:
+    return Client(Curator(engine(rows), budget, Adjacency.REPLACE_ONE, bits, unit_rows=unit_rows))
 
 
 ROWS = [(20.0, 3.0, "north", "yes"), (70.0, 9.0, "south", "no"), (5.0, 0.5, "east", "no")] * 4
@@ -258,6 +259,8 @@ def test_it_charges_says_looks_then_draws() -> None:
     events: list[str] = []
 
     class Watched:
+        public = engine(ROWS).public
+
         def total(self, query: Any) -> Any:
             raise NotImplementedError
 
@@ -271,13 +274,15 @@ def test_it_charges_says_looks_then_draws() -> None:
         return secure_bits(n)
 
     budget = Budget(plan.mu, plan.slices)
-    asked = Curator(
-        Watched(),
-        budget,
-        Adjacency.REPLACE_ONE,
-        bits,
-        lambda spend: events.append("announce"),
-        before_noise=lambda: events.append("write down"),
+    asked = Client(
+        Curator(
+            Watched(),
+            budget,
+            Adjacency.REPLACE_ONE,
+            bits,
+            lambda spend: events.append("announce"),
+            before_noise=lambda: events.append("write down"),
+        )
     )
     asked.rows("rows", VECTORS, plan.projection)
     assert events[:4] == ["announce", "look", "write down", "draw"]
@@ -288,7 +293,7 @@ def test_it_charges_says_looks_then_draws() -> None:
 @pytest.mark.parametrize("adjacency", [Adjacency.ADD_REMOVE, Adjacency.LABEL])
 def test_rows_are_replace_one_only(adjacency: Adjacency) -> None:
     plan = sliced_plan()
-    asked = Curator(engine(ROWS), Budget(plan.mu, plan.slices), adjacency, secure_bits)
+    asked = Client(Curator(engine(ROWS), Budget(plan.mu, plan.slices), adjacency, secure_bits))
     with pytest.raises(ArgumentError, match="they need adjacency 'replace-one'"):
         asked.rows("rows", VECTORS, plan.projection)
 

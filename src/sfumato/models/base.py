@@ -75,13 +75,13 @@ class Model(Protocol):
         """What `draw` needs to hold columns at values; it means nothing to anyone else."""
 
     def draw(self, n: int, rng: np.random.Generator, condition: Any = None) -> tuple[list[pd.Series[Any]], IntArray]:
-        """n rows: their feature columns in the schema's types, and their classes."""
+        """Draw n rows: their feature columns in the schema's types, and their classes."""
 
     def log_joint(self, rows: CodedRows) -> FloatArray:
-        """log p(x, class), (rows, classes); an ArgumentError where there is no density."""
+        """The log density log p(x, class), (rows, classes); an ArgumentError where there is no density."""
 
     def log_posterior(self, rows: CodedRows) -> FloatArray:
-        """log p(class | x), (rows, classes); an ArgumentError where the model does not classify."""
+        """The log probabilities log p(class | x), (rows, classes); an ArgumentError where it does not classify."""
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """The model for a file: facts of plain JSON values, and arrays by name."""

@@ -27,9 +27,11 @@ class Start:
 
 @dataclass(frozen=True)
 class Space:
-    """For columns in groups, whose coordinates are a projection. A generator makes numbers of variance about 1, and
-    these times `basis`, seen from the class's own middle, are coordinates. Coordinates were asked mapped by `matrix`
-    and seen from `centres`, class by class."""
+    """For columns in groups, whose coordinates are a projection.
+
+    A generator makes numbers of variance about 1, and these times `basis`, seen from the class's own middle, are
+    coordinates. Coordinates were asked mapped by `matrix` and seen from `centres`, class by class.
+    """
 
     basis: FloatArray  # (made, coordinates), both as many
     middles: FloatArray  # (classes, coordinates)

@@ -23,10 +23,13 @@ FAR = 37.0  # beyond this the normal tail underflows
 
 @dataclass(frozen=True)
 class GaussianMixture:
-    """Component c has weight `weights[c]` and latent distribution N(means[c], covariances[c]), and belongs to class
+    """Gaussians, each of one class.
+
+    Component c has weight `weights[c]` and latent distribution N(means[c], covariances[c]), and belongs to class
     `component_class[c]`; where that is not given, each component is a class of its own. Where there are as many
     covariances as classes, and more components, the components of a class share theirs, each `scales[c]` times as
-    wide."""
+    wide.
+    """
 
     weights: FloatArray
     means: FloatArray
@@ -42,10 +45,12 @@ class GaussianMixture:
 
     @property
     def components(self) -> int:
+        """How many Gaussians there are."""
         return len(self.weights)
 
     @property
     def classes(self) -> int:
+        """How many classes there are."""
         return int(self.component_class.max()) + 1
 
     @property
@@ -82,6 +87,7 @@ class GaussianMixture:
 
     @property
     def dim(self) -> int:
+        """How many latent coordinates there are."""
         return int(self.means.shape[1])
 
     @cached_property
@@ -112,7 +118,7 @@ class GaussianMixture:
         return found
 
     def sample_inside(self, c: int, n: int, boxes: Boxes, rng: np.random.Generator) -> FloatArray:
-        """n latent rows of component c that lie in the one box (or on the point) that `boxes` holds."""
+        """Draw n latent rows of component c that lie in the one box (or on the point) that `boxes` holds."""
         low, high = boxes.low[0], np.where(boxes.is_point[0], boxes.low[0], boxes.high[0])
         held = np.isfinite(low) | np.isfinite(high)
         mean, covariance = self.means[c], self.covariance(c)
@@ -160,7 +166,7 @@ class GaussianMixture:
 def _sample_box(
     covariance: FloatArray, low: FloatArray, high: FloatArray, n: int, rng: np.random.Generator
 ) -> FloatArray:
-    """n draws of a centred normal inside a box: a sequential draw, then Gibbs sweeps (one coordinate needs none)."""
+    """Draw a centred normal inside a box n times: one by one, then Gibbs sweeps (one coordinate needs none)."""
     dim = len(low)
     factor = np.linalg.cholesky(covariance)
     e = np.empty((n, dim))

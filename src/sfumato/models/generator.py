@@ -79,9 +79,11 @@ class OwnGenerator:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a training came: the how manieth it is, its settings, the steps done, the last loss, and whether it is
-    over. One that is not holds Adam's two means of gradients, in the order of the weights, so that it can go on as if
-    never stopped."""
+    """How far a training came: its number, its settings, the steps done, the last loss, and whether it is over.
+
+    One that is not over holds Adam's two means of gradients, in the order of the weights, so that it can go on as if
+    never stopped.
+    """
 
     number: int = 0
     settings: Training = DEFAULT

@@ -64,10 +64,12 @@ class GeneratorModel:
 
     @property
     def encoding(self) -> str:
+        """How columns become numbers."""
         return self.encoder.name
 
     @cached_property
     def class_weights(self) -> FloatArray:
+        """How often each class comes, by the noisy counts."""
         return np.asarray(self.bought.counts / self.bought.counts.sum())
 
     @property
@@ -156,6 +158,7 @@ class GeneratorModel:
     # --- drawing
 
     def check_given(self, names: Iterable[str]) -> None:
+        """Refuse all columns but the label."""
         for name in names:
             if name != self.layout.label:
                 raise ArgumentError(f"given: a generator can fix the label only, not {name!r}; keep rows by where")
@@ -168,6 +171,7 @@ class GeneratorModel:
     def draw(
         self, n: int, rng: np.random.Generator, condition: int | None = None
     ) -> tuple[list[pd.Series[Any]], IntArray]:
+        """Draw n rows, of the class of the condition if there is one."""
         if condition is not None:
             labels = np.full(n, condition)
         else:
@@ -184,8 +188,10 @@ class GeneratorModel:
 
     @cached_property
     def _matched(self) -> Encoder:
-        """The encoder over the space as the generator fills it, so that every column's distribution is the one that
-        was asked for, whatever the generator made of it; from rows drawn with a fixed seed."""
+        """The encoder over the space as the generator fills it, known by rows drawn with a fixed seed.
+
+        So every column's distribution is the one that was asked for, whatever the generator made of it.
+        """
         rng = np.random.default_rng(0)
         drawn = [self._made(np.full(TABLED_ROWS, k), rng) for k in range(len(self.class_weights))]
         return self.encoder.around(drawn) if isinstance(self.encoder, Projected) else self.encoder.tabled(drawn)
@@ -193,19 +199,23 @@ class GeneratorModel:
     # --- scoring
 
     def log_joint(self, rows: CodedRows) -> NoReturn:
+        """Refuse: there is no density."""
         raise ArgumentError("a generator has no density that anyone could evaluate; a mixture has")
 
     def log_posterior(self, rows: CodedRows) -> NoReturn:
+        """Refuse: a generator does not classify."""
         raise ArgumentError("a generator does not classify: train a classifier on rows sampled from it")
 
     # --- files
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """All that a file keeps: what was bought, the network and how far its training is."""
         parts = self.bought, self.generator, self.progress
         return facts_of(self.encoding, *parts), arrays_of(*parts) | self.encoder.to_arrays()
 
     @classmethod
     def shapes(cls, layout: Layout, facts: Mapping[str, Any], insist: Insist) -> Specs:
+        """Which arrays belong to these facts, and of what size; checks the facts."""
         told = GeneratorFacts.model_validate(facts)
         encoder = ENCODERS[told.encoding].shapes(layout, insist)
         check(told, layout, insist)
@@ -215,9 +225,11 @@ class GeneratorModel:
     def from_arrays(
         cls, layout: Layout, facts: Mapping[str, Any], arrays: NamedArrays, insist: Insist
     ) -> GeneratorModel:
+        """The model of a file: every number checked."""
         told = GeneratorFacts.model_validate(facts)
         encoder = ENCODERS[told.encoding].from_arrays(layout, arrays, insist)
         return cls(layout, encoder, *build(told, arrays, layout, encoder, insist))
 
     def check_guarantee(self, guarantee: Guarantee, unit_rows: int, insist: Insist) -> None:
+        """Whether a guarantee covers what was bought."""
         check_bought(self.bought, guarantee, unit_rows, insist)

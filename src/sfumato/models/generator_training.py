@@ -50,8 +50,10 @@ def untrained(bought: Bought, encoder: Encoder, settings: Training, image: tuple
 
 
 def lens_of(bought: Bought, encoder: Encoder) -> Lens:
-    """How what is made is seen as an image, and what an image says of it: not the inverse, which would blow up what is
-    told of directions that images hardly show."""
+    """How what is made is seen as an image, and what an image says of it.
+
+    That is not the inverse, which would blow up what is told of directions that images hardly show.
+    """
     assert isinstance(encoder, Projected)  # images are columns in a group
     assert bought.space is not None
     show = bought.space.basis @ encoder.projection.back.T

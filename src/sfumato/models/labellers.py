@@ -31,7 +31,7 @@ class Labeller:
     evidence: tuple[FloatArray, ...]  # for each column (margins, bins)
 
     def log_probabilities(self, codes: Sequence[IntArray]) -> FloatArray:
-        """log q(y | x), (rows, classes), for rows given by their bins, column by column."""
+        """The log probabilities log q(y | x), (rows, classes), for rows given by their bins, column by column."""
         logits = np.tile(self.intercepts[:, None], len(codes[0]))
         for table, code in zip(self.evidence, codes, strict=True):
             logits += np.pad(table, ((0, 0), (0, 1)))[:, code]  # -1 is the last entry, 0
@@ -40,7 +40,7 @@ class Labeller:
         return np.asarray(log_softmax(logits.T, axis=1))
 
     def blend(self, codes: Sequence[IntArray], log_joint: FloatArray) -> FloatArray:
-        """log p(x, y) from the mixture's: p(x) stays, p(y | x) is a mean of both models'."""
+        """The log density log p(x, y) from the mixture's: p(x) stays, p(y | x) is a mean of both models'."""
         log_row = logsumexp(log_joint, axis=1, keepdims=True)
         with np.errstate(divide="ignore"):
             ours, theirs = np.log(1.0 - self.alpha), np.log(self.alpha)
@@ -56,8 +56,11 @@ class Labeller:
 
 @dataclass(frozen=True)
 class QuadraticLabeller:
-    """log q(y | z) is linear in a one, t and t t^T over sqrt(dim / 2), scaled down to norm `radius`, with
-    t = matrix z - centre. A row's label is drawn from q."""
+    """The model q of projected rows, from which a row's label is drawn.
+
+    log q(y | z) is linear in a one, t and t t^T over sqrt(dim / 2), scaled down to norm `radius`, with
+    t = matrix z - centre.
+    """
 
     matrix: FloatArray  # (dim, coordinates)
     centre: FloatArray
@@ -76,7 +79,7 @@ class QuadraticLabeller:
         return phi
 
     def log_probabilities(self, latent: FloatArray) -> FloatArray:
-        """log q(y | z), (rows, classes)."""
+        """The log probabilities log q(y | z), (rows, classes)."""
         starts = range(0, max(len(latent), 1), CHUNK_ROWS)
         parts = [self.features(latent[start : start + CHUNK_ROWS]) @ self.slopes.T for start in starts]
         return np.asarray(log_softmax(np.concatenate(parts), axis=1))

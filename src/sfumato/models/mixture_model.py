@@ -55,8 +55,13 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Condition:
-    """Columns held at given values: where they put a row in each class's latent space, and how likely each component
-    is; and the class that is still to be kept, where labels are adapted, so that components do not settle it."""
+    """Columns held at given values.
+
+    Attributes:
+        boxes: Where they put a row in each class's latent space; () where they say nothing of it.
+        weights: How likely each component is.
+        label: The class that is still to be kept, where labels are adapted, so that components do not settle it.
+    """
 
     boxes: tuple[Boxes, ...]
     weights: FloatArray
@@ -112,6 +117,7 @@ class MixtureModel:
 
     @property
     def encoding(self) -> str:
+        """How columns become numbers."""
         return self.encoder.name
 
     @cached_property
@@ -126,6 +132,7 @@ class MixtureModel:
     # --- drawing
 
     def check_given(self, names: Iterable[str]) -> None:
+        """Refuse columns in groups."""
         for name in names:
             if self.layout.groups and name != self.layout.label:
                 raise ArgumentError(f"given: {name!r} is in a group; of columns in groups none can be fixed")
@@ -143,6 +150,7 @@ class MixtureModel:
     def draw(
         self, n: int, rng: np.random.Generator, condition: Condition | None = None
     ) -> tuple[list[pd.Series[Any]], IntArray]:
+        """Draw n rows under a condition if there is one."""
         drawn = self._draw(n, rng, condition)
         if isinstance(self.encoder, Projected):
             return columns_at(drawn.latent, self.layout.bins), drawn.labels
@@ -182,8 +190,10 @@ class MixtureModel:
         return Drawn(latent, own, self.labeller.relabel(self.encoder.codes(latent, own), own, rng))
 
     def _draw_columns(self, encoder: Projected, latent: FloatArray, own: IntArray, rng: np.random.Generator) -> Drawn:
-        """Rows of columns in groups as places between the bounds. Their labels are those of what they became: bending
-        columns to their distributions moves a row's projection."""
+        """Rows of columns in groups as places between the bounds.
+
+        Their labels are those of what they became: bending columns to their distributions moves a row's projection.
+        """
         places = encoder.places(latent, own, rng)
         if not isinstance(self.labeller, QuadraticLabeller):
             return Drawn(places, own, own)
@@ -192,18 +202,20 @@ class MixtureModel:
     # --- scoring
 
     def log_joint(self, rows: CodedRows) -> FloatArray:
+        """The log density log p(x, class), (rows, classes); columns in groups have none."""
         if isinstance(self.encoder, Projected):
             raise ArgumentError("columns in groups have no density: a release of them models a projection")
         joint = np.stack([self._log_class(self.encoder, rows, k) for k in range(self.layout.classes)], axis=1)
         return self.labeller.blend(rows.codes, joint) if isinstance(self.labeller, Labeller) else joint
 
     def log_posterior(self, rows: CodedRows) -> FloatArray:
+        """The log probabilities log p(class | x), (rows, classes)."""
         encoder = self.encoder
         joint = self._log_projected(encoder, rows) if isinstance(encoder, Projected) else self.log_joint(rows)
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
 
     def _log_projected(self, encoder: Projected, rows: CodedRows) -> FloatArray:
-        """log p(z, class) of rows' projection for every class; of the class given z, where labels are adapted."""
+        """The log density log p(z, class) of rows' projection; of the class given z, where labels are adapted."""
         ordered = [(v, b) for v, b in zip(rows.values, self.layout.bins, strict=True) if isinstance(b, OrderedBins)]
         fixed = np.stack([bins.fixed(values, FIXED_BITS) for values, bins in ordered if values is not None])
         latent = np.asarray(encoder.projection.apply(fixed).T * 2.0**-ENTRY_BITS, dtype=np.float64)
@@ -223,6 +235,7 @@ class MixtureModel:
     # --- files
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """All that a file keeps: the mixture, the encoder and the labels' own model."""
         mixture, labeller = self.mixture, self.labeller
         facts = {
             "encoding": self.encoding,
@@ -244,6 +257,7 @@ class MixtureModel:
 
     @classmethod
     def shapes(cls, layout: Layout, facts: Mapping[str, Any], insist: Insist) -> Specs:
+        """Which arrays belong to these facts, and of what size; checks the facts."""
         told, k, d = _Facts.model_validate(facts), layout.classes, layout.dim
         encoder = ENCODERS[told.encoding].shapes(layout, insist)
         _check_facts(told, layout, insist)
@@ -260,6 +274,7 @@ class MixtureModel:
 
     @classmethod
     def from_arrays(cls, layout: Layout, facts: Mapping[str, Any], arrays: NamedArrays, insist: Insist) -> MixtureModel:
+        """The model of a file: every number checked."""
         told = _Facts.model_validate(facts)
         _check_numbers(told.encoding, layout, arrays, insist)
         classes = np.repeat(np.arange(layout.classes), told.components)

@@ -23,7 +23,7 @@ def class_probabilities(model: Model, table: Any) -> FloatArray:
 
 
 def log_density(model: Model, table: Any) -> FloatArray:
-    """log p(x) for each row, or log p(x, y) where the table has the label column and a row's label is known."""
+    """The log density of each row: log p(x, y) where its label is known, else log p(x)."""
     layout = model.layout
     model.log_joint(_no_rows(layout))  # a model that cannot says so before a table is opened
     opened = open_table(table)

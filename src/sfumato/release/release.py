@@ -145,7 +145,7 @@ class Release:
         return pd.DataFrame(class_probabilities(self.model, table), columns=self.layout.class_names())
 
     def log_density(self, table: Any) -> FloatArray:
-        """log p(x) for each row, or log p(x, y) where the table has the label column.
+        """The log density of each row: log p(x), or log p(x, y) where the table has the label column.
 
         A probability mass in categories, atoms and stepped columns, a density in the others. Cells that
         have no place in the schema are integrated out. Integrals over boxes of a latent Gaussian are

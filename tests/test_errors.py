@@ -482,14 +482,10 @@ ARGUMENTS = [
         lambda: fit(mechanism="slicing", slices=3),
     ),
     Case(
-        "a theorem that is of other frames",
-        fit_line(
-            more="--mechanism slicing --form rows --adjacency replace-one --frames orthonormal --calibration theorem1"
-        ),
+        "noise by no theorem",
+        fit_line(more="--mechanism slicing --form rows --adjacency replace-one --calibration theorem2"),
         ArgumentError,
-        lambda: fit(
-            mechanism="slicing", form="rows", adjacency="replace-one", frames="orthonormal", calibration="theorem1"
-        ),
+        lambda: fit(mechanism="slicing", form="rows", adjacency="replace-one", calibration="theorem2"),
     ),
     Case(
         "components of a generator",
@@ -610,8 +606,11 @@ SAMPLES = [
         lambda: sf.load("g.sfumato").sample(3, given={"age": "40"}),
         {"g.sfumato": bought},
     ),
-    refused_sample("where is no expression", "where", "age >", "age >"),
+    refused_sample("where is no condition", "where", "age >", "age >"),
+    refused_sample("where calls something", "where", "age.to_csv('new.csv') == 1", "age.to_csv('new.csv') == 1"),
     refused_sample("where names an unknown column", "where", "zip > 3", "zip > 3"),
+    refused_sample("where compares a number with text", "where", "age > 'old'", "age > 'old'"),
+    refused_sample("where names a category that is none", "where", "town == 'Rome'", "town == 'Rome'"),
     refused_sample("where says neither true nor false", "where", "age + 1", "age + 1"),
     refused_sample("where is never true", "where", "age > 100", "age > 100"),
 ]

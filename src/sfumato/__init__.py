@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Clustmix": "sfumato.mechanisms",
@@ -20,7 +20,7 @@ _HOMES = {
     "Slicing": "sfumato.mechanisms",
     "Spending": "sfumato.progress",
     "Step": "sfumato.progress",
-    "accounting": "sfumato.private",
+    "accounting": "sfumato",
     "errors": "sfumato",
     "fit": "sfumato.api",
     "load": "sfumato.api",
@@ -52,13 +52,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from sfumato import errors
+    from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
     from sfumato.engines import Local
     from sfumato.estimator import PrivateMixture
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms import Clustmix, Mixture, Plan, Slicing
-    from sfumato.private import accounting
     from sfumato.progress import Spending, Step
     from sfumato.release.release import Guarantee, Release
     from sfumato.schema.schema import Schema
@@ -74,3 +73,8 @@ def __getattr__(name: str) -> Any:
     if name in ("accounting", "errors"):
         return import_module(f"{home}.{name}")
     return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, for `dir` and tab completion: most are not in the module until they are used."""
+    return sorted(__all__)

@@ -41,6 +41,7 @@ class Demo:
     seconds: float
 
     def data(self) -> dict[str, Any]:
+        """What the demo made and measured, as JSON."""
         from sfumato.release.file import guarantee_data
 
         return vars(self) | {"folder": str(self.folder), "guarantee": guarantee_data(self.guarantee)}

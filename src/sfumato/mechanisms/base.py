@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_chec
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from sfumato.mechanisms.asker import Asker
     from sfumato.private.accounting import Adjacency
     from sfumato.private.slicing.law import Slices
-    from sfumato.private.slicing.rows import RowAsker
     from sfumato.schema.layout import Layout
     from sfumato.training.settings import Training
 
@@ -24,21 +24,6 @@ DEFAULT_ROWS = 10_000  # a public guess, where the user makes none
 MOST_ROWS = 1 << 60
 
 Part = TypeVar("Part")
-
-
-def option(default: Any, *, help: str, unit: str = "", source: str = "") -> Any:
-    """A field of a config: its default, what it is for, its unit, and the experiment or proof that chose the default.
-
-    Args:
-        default: The value where the user says nothing.
-        help: One line for the command line and the documentation.
-        unit: What the number counts, where it is not plain.
-        source: The page or experiment that the default comes from.
-
-    Returns:
-        A dataclass field with these as its metadata.
-    """
-    return field(default=default, metadata={"help": help, "unit": unit, "source": source})
 
 
 @dataclass(frozen=True)
@@ -240,5 +225,5 @@ class Mechanism(Protocol):
     def plan(self, public: Public) -> Plan:
         """Divide the budget between rounds. Raises ArgumentError where options and schema do not go together."""
 
-    def run(self, curator: RowAsker, plan: Plan) -> Any:
+    def run(self, curator: Asker, plan: Plan) -> Any:
         """Ask every round of the plan, and build a model from the noisy answers."""

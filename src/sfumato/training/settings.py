@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sfumato.config import option
+
 DIVERGENCES = ("kl", "reverse-kl", "js", "chi2")
 ARCHITECTURES = ("mlp", "conv")
 
@@ -14,15 +16,15 @@ class Training:
     made at each step, of all classes alike. `divergence` is what noisy rows are compared by, and has no meaning for the
     central form. Training ends early where the answers are met as closely as their noise allows."""
 
-    steps: int = 600
-    rows: int = 2000
-    rate: float = 3e-3
-    architecture: str = "mlp"
-    width: int = 64
-    depth: int = 2
-    channels: int = 8
-    divergence: str = "kl"
-    seed: int = 0
+    steps: int = option(600, help="Steps of training, at most.")
+    rows: int = option(2000, help="Rows that are made at each step, of all classes alike.")
+    rate: float = option(3e-3, help="The rate at which training begins; it falls to zero.")
+    architecture: str = option("mlp", help="The generator: mlp, or conv for images.")
+    width: int = option(64, help="Hidden units of a layer.")
+    depth: int = option(2, help="Hidden layers.")
+    channels: int = option(8, help="Channels of a convolution.")
+    divergence: str = option("kl", help="What noisy rows are compared by: kl, reverse-kl, js or chi2 (form rows).")
+    seed: int = option(0, help="Of the training, which is free: another seed, another generator.")
 
     def problem(self) -> str | None:
         """What is wrong with these settings, in one line."""

@@ -1,6 +1,5 @@
 """`sfumato ledger`, and `sfumato fit` with one."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 from tests.calls import Call, Result, caller
+from tests.cli.lines import document
 
 import sfumato as sf
-from sfumato import cli
+from sfumato.cli.verbs.ledger import _bar
 from sfumato.ledger.account import Ask
 from sfumato.private.accounting import Adjacency, calibrate
 
@@ -28,11 +28,6 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
     run = caller(monkeypatch, capsys)
     assert run("ledger", "l.db", "--open", "patients", "--epsilon", 1, "--delta", "1e-6").code == 0
     return run
-
-
-def document(result: Result) -> Any:
-    assert result.code == 0, result.err
-    return json.loads(result.out)
 
 
 def crashed(epsilon: float) -> str:
@@ -148,12 +143,12 @@ def test_an_interrupt_says_that_the_ledger_may_have_counted(call: Call, monkeypa
 def test_inspect_says_whether_it_is_counted(call: Call) -> None:
     call(*FIT, "--epsilon", 1, "-o", "a.sfumato")
     entry = sf.load("a.sfumato").guarantee.entry
-    assert f"It is counted in a ledger as {entry}." in call("inspect", "a.sfumato").out
+    assert f"It is counted in a ledger as {entry}." in " ".join(call("inspect", "a.sfumato").out.split())
     assert document(call("inspect", "a.sfumato", "--json"))["guarantee"]["entry"] == entry
 
 
 def test_a_bar_is_full_at_the_cap_and_empty_at_nothing() -> None:
-    assert [cli._bar(share) for share in (0.0, 0.01, 0.5, 1.0, float("inf"))] == [
+    assert [_bar(share) for share in (0.0, 0.01, 0.5, 1.0, float("inf"))] == [
         "..........",
         "#.........",
         "#####.....",

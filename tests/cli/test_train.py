@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.calls import Call, Result, caller
-from tests.cli.test_cli import FIT, SCHEMA, altered, document
+from tests.calls import Call, Result
+from tests.cli.lines import FIT, SCHEMA, altered, document
 
 import sfumato as sf
-from sfumato import cli
 from sfumato.models.generator import OwnGenerator, Progress
 from sfumato.release import generator as generator_release
 from sfumato.release.generator import GeneratorRelease
@@ -27,36 +26,19 @@ BUY = (*SLICING, "--no-train")
 QUICK = ("--steps", 5, "--width", 4, "--depth", 1)
 
 
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    return caller(monkeypatch, capsys)
-
-
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """A table, its schema, a release of a mixture, and one of slicing that was bought and not trained."""
-    place = tmp_path_factory.mktemp("files")
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"age": rng.integers(0, 101, 400), "town": rng.choice(["Ulm", "Bonn"], 400), "ill": "no"})
-    frame.loc[frame["age"] > 60, "ill"] = "yes"
-    frame.to_csv(place / "data.csv", index=False)
-    (place / "s.yaml").write_text(SCHEMA)
-    for name, options in {"r": {}, "b": {"mechanism": "slicing", "training": False}}.items():
-        sf.fit(frame, place / "s.yaml", epsilon=1, delta=1e-6, **options).save(place / f"{name}.sfumato")  # type: ignore[arg-type]
-    return {path.name: path.read_bytes() for path in place.iterdir()}
+def bought_bytes(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A release of slicing that was bought and not trained."""
+    place = tmp_path_factory.mktemp("bought") / "b.sfumato"
+    sf.fit(frame, sf.Schema.parse(SCHEMA), epsilon=1, delta=1e-6, mechanism="slicing", training=False).save(place)
+    return place.read_bytes()
 
 
 @pytest.fixture
-def folder(tmp_path: Path, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def bought(folder: Path) -> Path:
-    return folder / "b.sfumato"
+def bought(folder: Path, bought_bytes: bytes) -> Path:
+    place = folder / "b.sfumato"
+    place.write_bytes(bought_bytes)
+    return place
 
 
 def read(path: Path | str = "new.sfumato") -> GeneratorRelease:
@@ -72,7 +54,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
         if step >= after:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_tell_training", tell)
+    monkeypatch.setattr("sfumato.cli.verbs.train.tell_training", tell)
 
 
 def never(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +97,7 @@ def test_fit_and_train_again_and_again(folder: Path, call: Call) -> None:
     assert "Training 1 on it is over, after 5 of at most 5 steps, loss " in shown
     assert "however many there are, the guarantee stays what it is" in shown
 
-    result = call("train", "new.sfumato", *QUICK, "--train-seed", 3, "-o", "other.sfumato")
+    result = call("train", "new.sfumato", *QUICK, "--seed", 3, "-o", "other.sfumato")
     assert result.code == 0
     assert result.out.startswith(
         "wrote other.sfumato: training 2 on what was bought\n(1, 1e-06)-differentially private"
@@ -158,26 +140,6 @@ def test_rows_are_asked_for(slices: int | None, folder: Path, call: Call) -> Non
 PLAN = ("--mechanism", "slicing")
 
 
-def test_plan(folder: Path, call: Call) -> None:
-    base = ("plan", "s.yaml", "--epsilon", "1,2", "--delta", "1e-6", *PLAN)
-    shown = call(*base).out
-    assert "share of histograms" in shown
-    assert "share of waves" in shown
-    assert "slices: class sums of waves on random slices of 2 dimensions" in shown
-    rows = ("--form", "rows", "--adjacency", "replace-one")
-    shown = call(*base, *rows).out
-    assert "slices: noisy rows, which tell more than as many projections would" in shown
-    assert "share of rows" in shown
-    shown = call(*base, *rows, "--slices", 1).out
-    assert "slices: 2 noisy projections of every row (gaussian, slices of 2 dimensions)" in shown
-    assert "noise on a number of a row" in shown
-    first, second = document(call(*base, *rows, "--slices", 1, "--json"))
-    assert first["slicing"]["form"] == "rows"
-    assert first["slicing"]["slices"][0]["projections"] == 2
-    assert first["slicing"]["slices"][0]["sigma"] > second["slicing"]["slices"][0]["sigma"]
-    assert document(call("plan", "s.yaml", "--epsilon", 1, "--delta", "1e-6", "--json"))[0]["slicing"] is None
-
-
 # --- what is refused
 
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -188,7 +150,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "no file": (("train", "none.sfumato"), "none.sfumato does not exist"),
     "no steps": (("train", "b.sfumato", "--steps", 0), "steps must be a whole number from 1 to 10000000, not 0"),
     "a rate of 2": (("train", "b.sfumato", "--rate", 2), "rate must be a number above 0 and at most 1, not 2.0"),
-    "a seed below 0": (("train", "b.sfumato", "--train-seed", -1), "seed must be a whole number from 0 to"),
+    "a seed below 0": (("train", "b.sfumato", "--seed", -1), "seed must be a whole number from 0 to"),
     "a divergence": (("train", "b.sfumato", "--divergence", "tv"), "divergence must be one of 'kl', 'reverse-kl'"),
     "an architecture": (("train", "b.sfumato", "--architecture", "rnn"), "architecture must be one of 'mlp', 'conv'"),
     "no image": (("train", "b.sfumato", "--architecture", "conv"), "architecture 'conv' is for images"),
@@ -208,7 +170,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refusals_are_one_line(case: str, folder: Path, call: Call) -> None:
+def test_refusals_are_one_line(case: str, folder: Path, bought: Path, call: Call) -> None:
     pytest.importorskip("jax")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     arguments, words = REFUSED[case]

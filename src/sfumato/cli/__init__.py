@@ -1,0 +1,75 @@
+"""The command line. Heavy imports stay inside the verbs, so that --help is instant."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Annotated
+
+import typer
+
+from sfumato import __version__
+from sfumato.cli.interrupts import Interrupted
+from sfumato.cli.options import UsageError
+from sfumato.cli.output import say
+from sfumato.cli.tables import TableCommand
+from sfumato.cli.verbs import audit, demo, fit, inspect, ledger, plan, sample, schema, train
+from sfumato.errors import SfumatoError
+
+app = typer.Typer(
+    name="sfumato",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Turn a private table into a differentially private model of it, and synthetic rows.\n\n"
+    "Start with `sfumato demo`. For a table of your own: draft a schema with `sfumato schema`, replace what it "
+    "read off the rows by public knowledge, look at `sfumato plan`, then `sfumato fit` and `sfumato sample`.",
+)
+
+INTERRUPTED = 130  # what typer makes of Ctrl-C
+
+app.command(cls=TableCommand)(schema.schema)
+app.command()(plan.plan)
+app.command(cls=TableCommand)(fit.fit)
+app.command(cls=train.TrainCommand)(train.train)
+app.command()(sample.sample)
+app.command()(inspect.inspect)
+app.command()(ledger.ledger)
+app.command()(audit.audit)
+app.command()(demo.demo)
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
+) -> None:
+    """Show the version; without a verb, the help."""
+    if version:
+        print(f"sfumato {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        say(context.get_help())
+        raise typer.Exit(2)
+
+
+def main() -> None:
+    """Run the command line: one line and exit code 2 for whatever sfumato refuses to do."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a path may hold bytes that are no text
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = app(prog_name="sfumato", standalone_mode=False)
+    except SfumatoError as error:
+        say(f"error: {error}")
+        sys.exit(2)
+    except Interrupted as error:
+        say(f"interrupted: {error}")
+        sys.exit(INTERRUPTED)
+    except UsageError as error:
+        command = "sfumato" if error.ctx is None else error.ctx.command_path
+        say(f"error: {error.format_message().rstrip('.')}. Try '{command} --help'.")
+        sys.exit(2)
+    if code == INTERRUPTED:
+        say("interrupted: nothing was written")
+    if code:
+        sys.exit(code)

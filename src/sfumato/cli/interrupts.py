@@ -1,0 +1,53 @@
+"""What Ctrl-C leaves behind, said in one line."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sfumato.ledger.ledger import Ledger
+
+
+class Interrupted(Exception):
+    """Ctrl-C, where there is more to say than that nothing was written."""
+
+
+@contextmanager
+def interruptible(books: Ledger | None, state: str) -> Iterator[None]:
+    """Say of Ctrl-C how things may stand, where a ledger may have changed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if books is None:
+            raise
+        raise Interrupted(f"{state}; {shlex.join(['sfumato', 'ledger', books.place])} shows") from None
+
+
+@contextmanager
+def unfinished(place: Path) -> Iterator[None]:
+    """What to say of a training that is interrupted: the file at `place` holds it, if anything was bought."""
+    before = _stamp(place)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if _stamp(place) == before:
+            raise
+        from sfumato.api import load
+
+        progress = getattr(load(place), "progress", None)
+        if progress is None or progress.finished:
+            raise Interrupted(f"{place} was written") from None
+        again = shlex.join(["sfumato", "train", str(place), *(["--resume"] * (progress.number > 0))])
+        raise Interrupted(f"{place} holds what was bought and how far the training is; {again} goes on") from None
+
+
+def _stamp(place: Path) -> tuple[int, int] | None:
+    try:
+        found = place.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino

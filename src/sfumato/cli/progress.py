@@ -1,0 +1,38 @@
+"""How far a verb has come, told on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sfumato.cli.output import say
+
+TOLD_STEPS = 50  # of training, between two lines about it
+
+
+@contextmanager
+def working(what: str, total: int | None = None) -> Iterator[Any]:
+    """A progress display on a terminal's stderr; nothing where nobody is looking."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.advance(task, done)
+
+
+def tell_steps(step: int, steps: int, loss: float) -> None:
+    """Tell how far the points of clustmix have moved."""
+    if step % TOLD_STEPS == 0:
+        say(f"moving points: step {step} of at most {steps}, loss {loss:.4f}")
+
+
+def tell_training(step: int, steps: int, loss: float) -> None:
+    """Tell how far a generator is trained."""
+    say(f"training: step {step} of at most {steps}, loss {loss:.3f}")

@@ -1,0 +1,36 @@
+"""What the guarantee of a release means for one unit of the table, in a sentence that is true of its adjacency."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato.text import one_line, rounded_up
+
+if TYPE_CHECKING:
+    from sfumato.release.release import Guarantee
+
+NOTHING = "Nothing is promised: whoever has the seed can take the noise away."
+
+
+def promise(guarantee: Guarantee, *, shows_rows: bool) -> str:
+    """What whoever reads the file can learn about one unit; `shows_rows` where every row is in it, with noise."""
+    if not guarantee.secure:
+        return NOTHING
+    return (
+        f"Whoever reads this file learns almost the same {_neighbours(guarantee, shows_rows)}: no conclusion has more "
+        f"than exp({rounded_up(guarantee.epsilon)}) times the probability that it would have otherwise, "
+        f"plus {rounded_up(guarantee.delta)}."
+    )
+
+
+def _neighbours(guarantee: Guarantee, shows_rows: bool) -> str:
+    """The two tables that cannot be told apart, and what is public beside."""
+    unit = one_line(guarantee.unit)
+    one, was = ("any one row", "was") if unit == "row" else (f"the rows of any one {unit}", "were")
+    if guarantee.adjacency == "label":
+        return f"whatever the label of {one} was (only labels are protected: everything else counts as public)"
+    if guarantee.adjacency == "replace-one":
+        shown = "every row is in it, with noise, and " if shows_rows else ""
+        many = "rows" if unit == "row" else f"different {unit}"
+        return f"whatever {one} said ({shown}how many {many} there are is public)"
+    return f"whether or not {one} {was} in the table"

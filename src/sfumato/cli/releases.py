@@ -1,0 +1,32 @@
+"""A release as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.release.release import Release
+
+
+def release_data(made: Release) -> dict[str, Any]:
+    """All that a release says about itself."""
+    from sfumato.release.file import guarantee_data
+
+    return {
+        "mechanism": made.mechanism,
+        "encoding": made.encoding,
+        "guarantee": guarantee_data(made.guarantee),
+        "schema": made.schema.dump(),
+        "classes": dict(zip(map(str, made.layout.class_names()), made.class_weights.tolist(), strict=False)),
+        **_model_data(made),
+    }
+
+
+def _model_data(made: Release) -> dict[str, Any]:
+    from sfumato.release.generator import GeneratorRelease
+    from sfumato.release.generator_file import document
+
+    if isinstance(made, GeneratorRelease):
+        return {"generator": document(made)}
+    labeller = getattr(made, "labeller", None)
+    return {"alpha": None if labeller is None else labeller.alpha}

@@ -1,0 +1,1 @@
+"""One file a verb, named as it is typed."""

@@ -1,0 +1,27 @@
+"""`sfumato demo`: a real table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.output import print_json, say
+from sfumato.cli.parameters import Json
+from sfumato.cli.progress import working
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Where to write the demo's files.")] = Path("sfumato-demo"),
+    as_json: Json = False,
+) -> None:
+    """Release a real table (UCI Adult, shipped with sfumato) and see what it is good for."""
+    from sfumato.demo import run_demo
+
+    with working("running the demo"):
+        result = run_demo(folder, say)
+    if as_json:
+        print_json(result.data())
+    else:
+        print(result.table())

@@ -1,0 +1,94 @@
+"""`sfumato inspect`: what a release holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.output import print_json
+from sfumato.cli.parameters import Json
+from sfumato.cli.promise import promise
+from sfumato.cli.releases import release_data
+from sfumato.text import one_line
+
+if TYPE_CHECKING:
+    from sfumato.release.release import Guarantee, Release
+
+TOLD_WIDTH = 96
+INDENT = " " * len("Guarantee  ")
+
+
+def inspect(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    as_json: Json = False,
+) -> None:
+    """Say what a release holds and what it promises."""
+    from sfumato.api import load
+
+    made = load(release)
+    if as_json:
+        print_json(release_data(made))
+    else:
+        _print_release(made)
+
+
+def _print_release(made: Release) -> None:
+    guarantee = made.guarantee
+    print(f"A {made.mechanism} release ({made.encoding} encoding) of {len(made.schema.columns)} columns.\n")
+    print(f"Guarantee  {guarantee}")
+    scope = f" It {_scope(guarantee)}." if guarantee.secure else ""
+    told = promise(guarantee, shows_rows=_shows_rows(made)) + scope
+    print(fill(told, TOLD_WIDTH, initial_indent=INDENT, subsequent_indent=INDENT, break_long_words=False))
+    print("\nWhat was asked of the rows, with noise:")
+    for spend in guarantee.spends:
+        print(f"  {one_line(spend.name):<16} mu {spend.mu:.4f}")
+    for slices in guarantee.slices:
+        noise = slices.sigma / slices.distance
+        print(f"  {'every row':<16} {slices.projections} projections, noise {noise:.3g} times the largest change")
+    _print_generator(made)
+    if made.schema.label is not None:
+        print(f"\nClasses of {one_line(made.schema.label)}:")
+        labeller = getattr(made, "labeller", None)
+        if labeller is not None:
+            print(f"  ({1.0 - labeller.alpha:.0%} of the labels are drawn from a logistic model)")
+        for name, weight in zip(made.layout.class_names(), made.class_weights, strict=True):
+            print(f"  {one_line(str(name)):<16} {weight:6.1%}")
+    print("\nColumns:")
+    grouped = made.schema.grouped
+    for name, column in made.schema.columns.items():
+        if name not in grouped:
+            print(f"  {one_line(name):<16} {column.type}")
+    for name, group in made.schema.groups.items():
+        print(f"  {one_line(name):<16} a group of {len(group.names)} numbers, projection {group.projection}")
+
+
+def _print_generator(made: Release) -> None:
+    from sfumato.release.generator import GeneratorRelease
+
+    if not isinstance(made, GeneratorRelease):
+        return
+    progress = made.progress
+    print(f"\nBought once: {made.bought}.")
+    if progress.number == 0:
+        print("Not trained yet: rows come from a Gaussian for each class. `sfumato train` trains it, for free.")
+        return
+    loss = "" if progress.loss is None else f", loss {progress.loss:.3f}"
+    state = "over" if progress.finished else "interrupted: `sfumato train --resume` goes on"
+    print(
+        f"Training {progress.number} on it is {state}, after {progress.step} of at most {progress.settings.steps} "
+        f"steps{loss}.\nTraining sees no rows: however many there are, the guarantee stays what it is."
+    )
+
+
+def _scope(guarantee: Guarantee) -> str:
+    return guarantee.scope if guarantee.entry is None else f"is {guarantee.scope}"
+
+
+def _shows_rows(made: Release) -> bool:
+    """Whether every row was released with noise of its own."""
+    from sfumato.models.bought import BoughtRows
+
+    return isinstance(getattr(made, "bought", None), BoughtRows)

@@ -1,0 +1,149 @@
+"""`sfumato fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.calls import Call, Result
+from tests.cli.lines import FIT, altered, document
+
+import sfumato as sf
+
+
+@pytest.mark.parametrize("data", ["data.csv", "data.parquet"])
+def test_fit(data: str, folder: Path, call: Call) -> None:
+    result = call("fit", data, *FIT[2:])
+    assert result.code == 0
+    assert "wrote new.sfumato" in result.out
+    assert "(1, 1e-06)-differentially private" in result.out
+    asked = result.err.splitlines()
+    planned = sf.plan("s.yaml", epsilon=1, delta=1e-6)
+    assert [line.split(":")[0] for line in asked] == [f"asking for {each.name}" for each in planned.rounds]
+    assert all("% of the budget (mu 0." in line for line in asked)
+    assert sf.load("new.sfumato").guarantee.epsilon == 1.0
+    assert sorted(path.name for path in folder.glob("*.sfumato")) == ["new.sfumato", "r.sfumato"]
+
+
+def test_each_round_is_announced_before_it_is_asked(folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.private.engines.local import LocalEngine
+
+    real = LocalEngine.total
+
+    def fail_second(self: LocalEngine, query: Any) -> Any:
+        if type(query).__name__ == "Moments":
+            raise sf.errors.TableError("stopped here")
+        return real(self, query)
+
+    monkeypatch.setattr(LocalEngine, "total", fail_second)
+    result = call(*FIT, "--components", 1)
+    assert result.code == 2
+    lines = result.err.splitlines()
+    assert lines[0].startswith("asking for histograms: ")
+    assert lines[1].startswith("asking for moments: ")
+    assert lines[2:] == ["error: stopped here"]
+    assert not Path("new.sfumato").exists()
+
+
+def test_fit_with_adapted_labels(folder: Path, call: Call) -> None:
+    found = document(call(*FIT, "--json", "--adapt", "labels"))
+    assert [spend["name"] for spend in found["guarantee"]["spends"]][-4:] == [f"labels {i}" for i in range(1, 5)]
+    assert 0 <= found["alpha"] < 1
+    assert sum(found["classes"].values()) == pytest.approx(1.0)
+    assert "of the labels are drawn from a logistic model" in call("inspect", "new.sfumato").out
+    assert document(call(*FIT, "--json", "--adapt", "no"))["alpha"] is None
+    assert "logistic" not in call("inspect", "new.sfumato").out
+
+
+def test_clustmix(folder: Path, call: Call) -> None:
+    options = ("--mechanism", "clustmix", "--sigma-max", "0.5", "--alpha", "0.5", "--adapt", "labels")
+    found = document(call(*FIT, "--json", *options))
+    assert found["mechanism"] == "clustmix"
+    assert found["alpha"] == 0.5
+    planned = document(call("plan", "s.yaml", "--epsilon", "1", "--delta", "1e-6", "--json", *options))[0]
+    assert [each["name"] for each in planned["rounds"]] == [each["name"] for each in found["guarantee"]["spends"]]
+    assert planned["expected_kl"] == {}
+    assert "A clustmix release (scores encoding) of 3 columns." in call("inspect", "new.sfumato").out
+    assert call("sample", "new.sfumato", "-n", 3, "-o", "rows.csv", "--given", "town=Ulm").code == 0
+    assert document(call(*FIT, "--json", "--mechanism", "clustmix", "--adapt", "no"))["alpha"] is None
+
+
+GROUPS = """\
+label: ill
+columns:
+  ill: {type: category, values: ["no", "yes"]}
+groups:
+  pixels: {columns: "px_*", min: 0, max: 255, step: 1, shape: [2, 2]}
+"""
+
+
+def test_a_table_of_groups(folder: Path, call: Call) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 256, (300, 4)), columns=[f"px_{i}" for i in range(4)])
+    table.assign(ill=np.where(table["px_0"] > 100, "yes", "no")).to_csv("images.csv", index=False)
+    Path("g.yaml").write_text(GROUPS)
+    told = call("plan", "g.yaml", "--epsilon", "1", "--delta", "1e-6")
+    assert "share of centres" in told.out
+    assert "histogram" not in told.out
+    arguments = ("fit", "images.csv", "--schema", "g.yaml", "--epsilon", "1", "--delta", "1e-6", "-o", "g.sfumato")
+    for mechanism in ("mixture", "clustmix"):
+        found = document(call(*arguments, "--mechanism", mechanism, "--adapt", "no", "--json"))
+        assert found["encoding"] == "projected"
+        assert found["schema"]["groups"]["pixels"]["columns"] == "px_*"
+        seen = call("inspect", "g.sfumato")
+        assert "  pixels           a group of 4 numbers, projection pca\n" in seen.out
+        assert "px_1" not in seen.out
+        assert call("sample", "g.sfumato", "-n", 20, "-o", "rows.csv", "--given", "ill=yes").code == 0
+        rows = pd.read_csv("rows.csv")
+        assert list(rows) == ["ill", "px_0", "px_1", "px_2", "px_3"]
+        assert set(rows["ill"]) == {"yes"}
+    refused = call("sample", "g.sfumato", "-n", 2, "-o", "no.csv", "--given", "px_1=3")
+    assert refused.code == 2
+    assert refused.err == "error: given: 'px_1' is in a group; of columns in groups none can be fixed\n"
+    assert not Path("no.csv").exists()
+
+
+def test_fit_as_json(folder: Path, call: Call) -> None:
+    result = call(*FIT, "--json", "--rows", 400, "--adjacency", "label")
+    found = document(result)
+    assert found["output"] == "new.sfumato"
+    assert found["guarantee"]["adjacency"] == "label"
+    assert found["guarantee"]["secure"] is True
+    assert len(found["guarantee"]["spends"]) == 3
+    assert sum(found["classes"].values()) == pytest.approx(1.0)
+    assert list(found["classes"]) == ["no", "yes"]
+    assert len(result.err.splitlines()) == 3
+
+
+def test_a_seeded_fit_says_that_it_is_not_private(folder: Path, call: Call) -> None:
+    first = call(*FIT, "--insecure-seed", 7)
+    assert "NOT PRIVATE" in first.out
+    assert "differentially private" not in first.out
+    once = Path("new.sfumato").read_bytes()
+    found = document(call(*FIT, "--insecure-seed", 7, "--json"))
+    assert found["guarantee"]["epsilon"] is None
+    assert Path("new.sfumato").read_bytes() == once
+    assert "NOT PRIVATE" in call("inspect", "new.sfumato").out
+
+
+def test_an_existing_release_survives_a_refused_fit(folder: Path, call: Call) -> None:
+    before = (folder / "r.sfumato").read_bytes()
+    assert call(*altered(output="r.sfumato", adjacency="cousin")).code == 2
+    assert (folder / "r.sfumato").read_bytes() == before
+
+
+def test_nothing_is_asked_when_the_output_cannot_be_written(folder: Path, call: Call) -> None:
+    result = call(*altered(output="nowhere/new.sfumato"))
+    assert "asking" not in result.err
+
+
+def test_an_interrupt_is_one_line(folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sfumato.api.fit", interrupt)
+    result = call(*FIT)
+    assert result == Result(130, "", "interrupted: nothing was written\n")

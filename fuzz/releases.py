@@ -25,9 +25,9 @@ from safetensors.numpy import load, save
 import sfumato as sf
 from fuzz.harness import FaultFound, Target, check_line, edited, scratch
 from fuzz.schemas import change, leaves, words
-from sfumato.mechanisms.train import untrained
+from sfumato.models import GeneratorModel
 from sfumato.models.generator import Progress
-from sfumato.release.generator import GeneratorRelease
+from sfumato.models.generator_training import untrained
 
 JSON, ARRAYS = "release.json", "arrays.safetensors"
 RAW, PACKED, ODD_ENTRIES = b"\0", b"\1", b"\2"
@@ -63,7 +63,7 @@ def run(data: bytes) -> None:
     rows = release.sample(5, seed=0)
     if list(rows) != list(release.schema.columns) or len(rows) != 5:
         raise FaultFound("a sample is not of the release's schema")
-    made = isinstance(release, GeneratorRelease)  # which neither classifies nor has a density
+    made = isinstance(release.model, GeneratorModel)  # which neither classifies nor has a density
     if release.schema.label is not None and not made:
         chances = release.predict_proba(rows).to_numpy()
         if not np.allclose(chances.sum(axis=1), 1.0):
@@ -123,24 +123,26 @@ def good_releases() -> tuple[bytes, ...]:
     found = []
     for table, schema, options in fits:
         made = sf.fit(table, schema, epsilon=1, delta=1e-6, **options)
-        (_halfway(made) if isinstance(made, GeneratorRelease) else made).save(path)
+        (_halfway(made) if isinstance(made.model, GeneratorModel) else made).save(path)
         found.append(path.read_bytes())
     return (*found, _doubled(found[0]))
 
 
-def _halfway(made: GeneratorRelease) -> GeneratorRelease:
+def _halfway(made: sf.Release) -> sf.Release:
     """A generator with a small network, as if its training had been interrupted."""
     settings = sf.Training(width=2, depth=1)
-    net = untrained(made.bought, made.encoder, settings, None)
+    net = untrained(made.model.bought, made.model.encoder, settings, None)
     memory = tuple(np.zeros_like(weights) for weights in net.weights.values())
-    return replace(made, generator=net, progress=Progress(1, settings, 50, 2.0, False, (memory, memory)))
+    progress = Progress(1, settings, 50, 2.0, False, (memory, memory))
+    return replace(made, model=replace(made.model, generator=net, progress=progress))
 
 
 def _doubled(content: bytes) -> bytes:
     """A release with each component of its mixture in two halves, apart."""
     document, arrays = unpack(content)
-    document["components"] = [2] * len(arrays["weights"])
-    for name in ("weights", "means", "covariances"):
+    facts = document["model"]["facts"]
+    facts |= {"components": [2] * len(arrays["weights"]), "covariances": 2 * len(arrays["weights"]), "matched": True}
+    for name in ("weights", "means", "covariances", "scales"):
         arrays[name] = np.repeat(arrays[name], 2, axis=0)
     arrays["weights"] /= 2
     arrays["means"][::2] += 0.5
@@ -228,7 +230,7 @@ def cases(draw: Any) -> bytes:
 WORDS = """
 format version library mechanism encoding guarantee schema epsilon delta mu adjacency unit secure spends name entry
 sensitivity sigma null true false add-remove replace-one label scores affine NaN Infinity -1 1e308 0 1 2 [ ] { } : , "
-clustmix projected components alpha directions scales radius groups
+clustmix projected components alpha directions scales radius groups model kind facts matched answers answers.0.values
 slicing generator bought form central rows waves coordinates projections slice_dim sd height network kind mlp conv own
 width depth channels leaves training steps rate divergence seed number step loss finished resumable counts net.skip
 F64 I64 F32 BF16 shape dtype data_offsets weights means covariances order.0 masses.0 __metadata__

@@ -206,12 +206,6 @@ def test_theorem_one_refuses_a_mu_that_leaves_nothing() -> None:
     assert slicing_sigma(1.0, 1e-5, dim=10, projections=10, mu=0.21) < 50.0
 
 
-def test_a_release_has_slices_once() -> None:
-    each = Slices(50, 25, 1.0, 4.0)
-    with pytest.raises(ArgumentError, match="once at the most"):
-        epsilon_of(0.1, DELTA, slices=[each] * 2)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -216,7 +216,7 @@ def test_a_release_in_any_unit_can_be_saved_and_loaded(scale: float, tmp_path: A
     fitted = model(bounds=(-6 * scale, 12 * scale)).fit(X * scale, y)
     fitted.release_.save(tmp_path / "m.sfumato")
     again = sf.load(tmp_path / "m.sfumato")
-    assert np.array_equal(again.mixture.covariances, fitted.covariances_)
+    assert np.array_equal(again.model.mixture.covariances, fitted.covariances_)
 
 
 def test_pandas_labels_keep_their_declared_type() -> None:

@@ -259,8 +259,8 @@ CHANGES: dict[str, Callable[[dict[str, Any], dict[str, Any]], Any]] = {
     ),
     "an unknown version": lambda d, a: d.update(version=10**4000),
     "a key that moves the cursor": lambda d, a: d["guarantee"].update({"\x1b[2J": 1}),
-    "many wrong components": lambda d, a: d.update(components=[0] * 10**5),
-    "components without end": lambda d, a: d.update(components=[1, 10**9]),
+    "many wrong components": lambda d, a: d["model"]["facts"].update(components=[0] * 10**5),
+    "components without end": lambda d, a: d["model"]["facts"].update(components=[1, 10**9]),
     "a spend whose name is no text": lambda d, a: d["guarantee"]["spends"][0].update(name="\ud800"),
     "a spend on two lines": lambda d, a: d["guarantee"]["spends"][0].update(name="x\nGuarantee: all"),
     "a unit whose name is no text": lambda d, a: (

@@ -9,7 +9,7 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "Clustmix": "sfumato.mechanisms",
-    "Guarantee": "sfumato.release.release",
+    "Guarantee": "sfumato.private.guarantee",
     "Ledger": "sfumato.ledger.ledger",
     "Local": "sfumato.engines",
     "Mixture": "sfumato.mechanisms",
@@ -58,8 +58,9 @@ if TYPE_CHECKING:
     from sfumato.estimator import PrivateMixture
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms import Clustmix, Mixture, Plan, Slicing
+    from sfumato.private.guarantee import Guarantee
     from sfumato.progress import Spending, Step
-    from sfumato.release.release import Guarantee, Release
+    from sfumato.release.release import Release
     from sfumato.schema.schema import Schema
     from sfumato.tables import open_table
     from sfumato.training.settings import Training

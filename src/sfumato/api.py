@@ -13,23 +13,22 @@ from sfumato.ledger.account import Ask
 from sfumato.ledger.ledger import Ledger, reservations
 from sfumato.mechanisms import Mechanism, Plan, Public, find
 from sfumato.mechanisms.asker import Asker, Client
-from sfumato.mechanisms.train import bring, check_image
-from sfumato.models.bought import BoughtRows, BoughtWaves
-from sfumato.models.generator import OwnGenerator
+from sfumato.models import GeneratorModel
+from sfumato.models.base import Trainable
+from sfumato.models.generator_training import check_image, image_of
 from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
+from sfumato.private.guarantee import Guarantee
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
 from sfumato.private.slicing.law import Slices
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.progress import Listener, Spending, Step, listening
 from sfumato.release.file import read
-from sfumato.release.generator import GeneratorRelease, image_of
-from sfumato.release.mixture import MixtureRelease
-from sfumato.release.release import Guarantee, Release
-from sfumato.schema.layout import Layout
-from sfumato.schema.schema import ROW, Schema
+from sfumato.release.release import Release
+from sfumato.schema.layout import ROW, Layout
+from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 from sfumato.training.extra import check_extra
 
@@ -137,7 +136,7 @@ def fit(
     )
     with reserve(job.asked) as entry, listening(progress):
         release = job.release(Client(job.curator(_announcer(job.plan, progress), entry.draw)), entry.id)
-    if job.plan.training is None or not isinstance(release, GeneratorRelease):
+    if job.plan.training is None or not isinstance(release.model, Trainable):
         return release
     told = progress or (lambda event: None)
     return release.train(job.plan.training, on_step=lambda step, steps, loss: told(Step(step, steps, loss)))
@@ -211,11 +210,8 @@ class Job:
 
     def release(self, curator: Asker, entry: str | None = None) -> Release:
         """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
-        parts = self.mechanism.run(curator, self.plan)
-        guarantee = self._guarantee(entry)
-        if isinstance(parts[1], (BoughtWaves, BoughtRows)):
-            return GeneratorRelease.begin(self.schema, guarantee, self.mechanism.name, *parts)
-        return MixtureRelease(self.schema, guarantee, self.mechanism.name, *parts)
+        model = self.mechanism.run(curator, self.plan)
+        return Release(self.schema, self._guarantee(entry), self.mechanism.name, model)
 
     def _guarantee(self, entry: str | None) -> Guarantee:
         return Guarantee(
@@ -232,34 +228,38 @@ class Job:
 
 
 def load(path: str | Path, module: Any = None) -> Release:
-    """Read a release file. Every field is checked; no code is read.
+    """Read a release file, every field checked.
+
+    What is checked is form and arithmetic: that the numbers of a guarantee go together. A file that was edited with
+    care can still claim a guarantee that is false: trust it as far as you trust where it comes from.
 
     Args:
         path: The file.
-        module: The equinox module whose numbers it holds, where the release was trained with one.
+        module: The equinox module whose numbers the release holds, where it was trained with one.
 
     Returns:
         The release.
 
     Raises:
-        ReleaseFileError: The file is no release, or a damaged one.
-        ArgumentError: The module is not the one that the release was trained with.
+        ReleaseError: If the file is damaged, foreign, of another version, or inconsistent.
+        ArgumentError: If `module` is given and the release was trained without one, or with another.
 
     Example:
-        >>> import numpy as np, sfumato as sf, tempfile, pathlib
-        >>> schema = {"columns": {"x0": {"type": "number", "min": 0, "max": 1}}}
-        >>> release = sf.fit(np.zeros((100, 1)), schema, epsilon=1, delta=1e-6)
+        >>> import tempfile, pandas
+        >>> schema = {"columns": {"age": {"type": "number", "min": 0, "max": 99, "step": 1}}}
+        >>> release = fit(pandas.DataFrame({"age": [41, 52]}), schema, epsilon=1, delta=1e-6)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     release.save(pathlib.Path(folder) / "a.sfumato")
-        ...     sf.load(pathlib.Path(folder) / "a.sfumato").guarantee.epsilon
-        1.0
+        ...     release.save(f"{folder}/ages.sfumato")
+        ...     again = load(f"{folder}/ages.sfumato")
+        >>> again.sample(3, seed=0).equals(release.sample(3, seed=0))
+        True
     """
     release = read(path)
     if module is None:
         return release
-    if not isinstance(release, GeneratorRelease) or not isinstance(release.generator, OwnGenerator):
+    if not isinstance(release.model, GeneratorModel):
         raise ArgumentError("module is for releases that were trained with a module of their author's own")
-    return replace(release, generator=bring(release.generator, module))
+    return replace(release, model=release.model.with_module(module))
 
 
 def _plan(schema: Schema, epsilon: float, delta: float, mechanism: Mechanism, adjacency: str, rows: int | None) -> Plan:

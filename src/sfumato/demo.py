@@ -18,7 +18,7 @@ from sfumato.api import fit
 from sfumato.errors import OutputError
 from sfumato.evaluation.marginals_plot import draw_marginals
 from sfumato.evaluation.usefulness import auc, total_variation
-from sfumato.release.release import Guarantee
+from sfumato.private.guarantee import Guarantee
 from sfumato.rows_file import write_rows
 from sfumato.schema.schema import Schema
 
@@ -42,7 +42,7 @@ class Demo:
 
     def data(self) -> dict[str, Any]:
         """What the demo made and measured, as JSON."""
-        from sfumato.release.file import guarantee_data
+        from sfumato.release.guarantee import guarantee_data
 
         return vars(self) | {"folder": str(self.folder), "guarantee": guarantee_data(self.guarantee)}
 

@@ -19,7 +19,7 @@ from sfumato.api import fit
 from sfumato.errors import ArgumentError
 from sfumato.ledger.ledger import Ledger
 from sfumato.mechanisms import Mixture
-from sfumato.release.mixture import MixtureRelease
+from sfumato.models import MixtureModel
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.schema import Schema
 
@@ -95,13 +95,13 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
             dataset=self.dataset,
             insecure_seed=self.insecure_seed,
         )
-        assert isinstance(release, MixtureRelease)  # what mechanism 'mixture' makes
-        self.release_ = release
+        assert isinstance(release.model, MixtureModel)  # what mechanism 'mixture' makes
+        self.release_, mixture = release, release.model.mixture
         self.classes_ = np.array([0]) if self.classes is None else np.asarray(self.classes)
-        self.weights_ = self.release_.mixture.weights
-        self.means_ = self.release_.mixture.means
-        self.covariances_ = self.release_.mixture.covariances
-        self.component_class_ = self.classes_[self.release_.mixture.component_class]
+        self.weights_ = mixture.weights
+        self.means_ = mixture.means
+        self.covariances_ = mixture.covariances
+        self.component_class_ = self.classes_[mixture.component_class]
         self.guarantee_ = self.release_.guarantee
         return self
 

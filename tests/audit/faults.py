@@ -15,6 +15,7 @@ from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
 from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.questions import unpack
+from sfumato.models import GeneratorModel
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
@@ -24,7 +25,6 @@ from sfumato.private.queries.gradients import Gradient
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, sliced, whole
-from sfumato.release.generator import GeneratorRelease
 from sfumato.release.release import Release
 from sfumato.schema.schema import Schema
 from sfumato.tables import Table, open_table
@@ -169,10 +169,10 @@ class TellsCounts(Job):
 
     def release(self, curator: Asker, *others: Any) -> Release:
         made = super().release(curator, *others)
-        assert isinstance(made, GeneratorRelease)
+        assert isinstance(made.model, GeneratorModel)
         query = Histograms(self.layout.sizes, self.layout.classes, self.plan.details.histograms.column_shares)
         counts = unpack(query, self.engine.total(query))[0].sum(axis=1) + 0.5  # a release wants them positive
-        return replace(made, bought=replace(made.bought, counts=counts))
+        return replace(made, model=replace(made.model, bought=replace(made.model.bought, counts=counts)))
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from sfumato.audit.game import Claim, Game
 from sfumato.audit.mixture import FitGame, file_numbers, noisy_rows, slicing
 from sfumato.audit.run import AUDITS, Verdict, decide, run
 from sfumato.audit.slicing import PrintedGame, published_slicing, slicing_rows
+from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.slicing import SlicingTuning, WaveTuning
+from sfumato.models import GeneratorModel
 from sfumato.private.accounting import Adjacency
 from sfumato.private.slicing import rows as rows_module
-from sfumato.release.generator import GeneratorRelease
 
 REPLACE = Adjacency.REPLACE_ONE
 CLAIM = Claim(0.5, 0.05, None)
@@ -152,17 +153,17 @@ def test_every_number_of_a_file_is_seen() -> None:
     (alone, _) = noisy_rows(ONE)
     for game in (few_waves(slicing(ONE, REPLACE)[1]), alone):
         job = game._job(True, 3)
-        made = job.release(job.curator())
-        assert isinstance(made, GeneratorRelease)
+        made = job.release(Client(job.curator()))
+        assert isinstance(made.model, GeneratorModel)
         seen = file_numbers(made)
-        weights = {name: weight + 1 for name, weight in made.generator.weights.items()}
+        weights = {name: weight + 1 for name, weight in made.model.generator.weights.items()}
         changed = {
-            "bought": replace(made.bought, counts=made.bought.counts + 1),
-            "generator": replace(made.generator, weights=weights),
-            "progress": replace(made.progress, step=1),
+            "bought": replace(made.model.bought, counts=made.model.bought.counts + 1),
+            "generator": replace(made.model.generator, weights=weights),
+            "progress": replace(made.model.progress, step=1),
         }
         for name, value in changed.items():
-            assert (file_numbers(replace(made, **{name: value})) != seen).any(), name
+            assert (file_numbers(replace(made, model=replace(made.model, **{name: value}))) != seen).any(), name
 
 
 def test_a_whole_fit_is_audited_under_every_adjacency() -> None:

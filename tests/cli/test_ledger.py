@@ -1,6 +1,9 @@
 """`sfumato ledger`, and `sfumato fit` with one."""
 
+import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,9 @@ from tests.calls import Call, Result, caller
 from tests.cli.lines import document
 
 import sfumato as sf
+from sfumato.accounting import Adjacency, Slices, calibrate
 from sfumato.cli.verbs.ledger import _bar
 from sfumato.ledger.account import Ask
-from sfumato.private.accounting import Adjacency, calibrate
 
 SCHEMA = "columns: {age: {type: number, min: 0, max: 100, bins: 16}}\n"
 FIT = ("fit", "data.csv", "--schema", "s.yaml", "--delta", "1e-6", "--ledger", "l.db", "--dataset", "patients")
@@ -77,6 +80,27 @@ def test_what_is_shown_as_left_can_be_asked_for(call: Call) -> None:
     assert [entry["state"] for entry in again["entries"]] == ["released", "released"]
     assert again["entries"][1]["descriptor"]["law"] == "gaussian"
     assert again["entries"][1]["total_epsilon"] == again["spent"]["epsilon"]
+
+
+def test_bounds_on_slices_are_shown_and_an_older_account_over_its_cap_says_so(call: Call) -> None:
+    """Written by hand, as before slices were charged a bound."""
+    asked = Ask("slicing", Adjacency.REPLACE_ONE, "row", 0.5, 1e-6, 0.01, (Slices(20, 8, 2.0, 40.0),))
+    ledger = sf.Ledger("l.db")
+    ledger.open("pupils", 1.0, 1e-6, "replace-one")
+    with ledger.reserve("pupils", asked) as entry:
+        entry.draw()
+    shown = call("ledger", "l.db", "--dataset", "pupils").out
+    assert "with bounds on noisy projections of every row, which fail with chance 5e-08" in shown
+    assert "over its cap" not in shown
+    found = document(call("ledger", "l.db", "--dataset", "pupils", "--json"))["datasets"][0]
+    assert (found["over"], found["spent"]["chance"]) == (False, pytest.approx(5e-8))
+    old = {"law": "gaussian and slices", "mu": 0.01, "slices": [vars(Slices(20, 8, 2.0, 4.0))]}
+    with closing(sqlite3.connect("l.db")) as connection, connection:
+        connection.execute("DROP TRIGGER sfumato_entry_update")
+        connection.execute("UPDATE sfumato_entry SET descriptor = ?", (json.dumps(old),))
+    shown = call("ledger", "l.db", "--dataset", "pupils").out
+    assert re.search(r"^  'pupils' is over its cap: its releases count as mu 0.7\d+ together", shown, re.MULTILINE)
+    assert document(call("ledger", "l.db", "--dataset", "pupils", "--json"))["datasets"][0]["over"] is True
 
 
 def test_giving_back(call: Call) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.cli.promise import promise
 from sfumato.private.accounting import Adjacency
-from sfumato.release.release import Guarantee
+from sfumato.private.guarantee import Guarantee
 
 PRESENCE = "whether or not"
 COUNT_PUBLIC = "there are is public"

@@ -15,11 +15,11 @@ import pandas as pd
 import pytest
 from tests.calls import Call, Result
 from tests.cli.lines import FIT, SCHEMA, altered, document
+from tests.release.files import with_model
 
 import sfumato as sf
+from sfumato.models import GeneratorModel, generator_model
 from sfumato.models.generator import OwnGenerator, Progress
-from sfumato.release import generator as generator_release
-from sfumato.release.generator import GeneratorRelease
 
 SLICING = altered(mechanism="slicing")
 BUY = (*SLICING, "--no-train")
@@ -41,9 +41,9 @@ def bought(folder: Path, bought_bytes: bytes) -> Path:
     return place
 
 
-def read(path: Path | str = "new.sfumato") -> GeneratorRelease:
+def read(path: Path | str = "new.sfumato") -> sf.Release:
     made = sf.load(path)
-    assert isinstance(made, GeneratorRelease)
+    assert isinstance(made.model, GeneratorModel)
     return made
 
 
@@ -63,7 +63,7 @@ def never(monkeypatch: pytest.MonkeyPatch) -> None:
     def train_on(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(generator_release, "train_on", train_on)
+    monkeypatch.setattr(generator_model, "train_on", train_on)
 
 
 # --- fit
@@ -76,7 +76,7 @@ def test_fit_without_training(folder: Path, call: Call) -> None:
     assert result.err.splitlines()[1].startswith("asking for waves: ")
     assert len(result.err.splitlines()) == 2
     assert "wrote new.sfumato\n(1, 1e-06)-differentially private" in result.out
-    assert read().progress.number == 0
+    assert read().model.progress.number == 0
     shown = call("inspect", "new.sfumato").out
     assert "A slicing release (scores encoding) of 3 columns." in shown
     assert "Bought once: class means of 400 cosines and sines." in shown
@@ -91,8 +91,8 @@ def test_fit_and_train_again_and_again(folder: Path, call: Call) -> None:
     assert result.code == 0
     assert result.err.splitlines()[-1].startswith("training: step 5 of at most 5, loss ")
     made = read()
-    assert made.progress.number == 1
-    assert made.progress.settings == sf.Training(steps=5, width=4, depth=1)
+    assert made.model.progress.number == 1
+    assert made.model.progress.settings == sf.Training(steps=5, width=4, depth=1)
     shown = call("inspect", "new.sfumato").out
     assert "Training 1 on it is over, after 5 of at most 5 steps, loss " in shown
     assert "however many there are, the guarantee stays what it is" in shown
@@ -102,10 +102,10 @@ def test_fit_and_train_again_and_again(folder: Path, call: Call) -> None:
     assert result.out.startswith(
         "wrote other.sfumato: training 2 on what was bought\n(1, 1e-06)-differentially private"
     )
-    assert read().progress.number == 1
+    assert read().model.progress.number == 1
     other = read("other.sfumato")
     assert other.guarantee == made.guarantee
-    assert other.progress.settings.seed == 3
+    assert other.model.progress.settings.seed == 3
 
     found = document(call("train", "new.sfumato", *QUICK, "--warm", "--json"))
     assert found["output"] == "new.sfumato"
@@ -113,7 +113,7 @@ def test_fit_and_train_again_and_again(folder: Path, call: Call) -> None:
     assert found["generator"]["training"]["finished"] is True
     assert found["generator"]["bought"] == {"form": "central", "waves": 400, "coordinates": 2}
     assert found["guarantee"]["epsilon"] == 1
-    assert read().progress.number == 2
+    assert read().model.progress.number == 2
     assert document(call("inspect", "new.sfumato", "--json"))["generator"] == found["generator"]
 
 
@@ -186,7 +186,7 @@ def test_refusals_are_one_line(case: str, folder: Path, bought: Path, call: Call
 def test_a_module_of_anothers_own_is_not_trained_on(bought: Path, call: Call) -> None:
     net = OwnGenerator((np.ones((2, 2), dtype=np.float32),), 2, 2)
     half = Progress(1, sf.Training(), 50, 2.0, False, (net.leaves, net.leaves))
-    replace(read(bought), generator=net, progress=half).save(bought)
+    with_model(read(bought), generator=net, progress=half).save(bought)
     for more in ("--warm", "--resume"):
         result = call("train", bought, more)
         assert result.code == 2
@@ -211,13 +211,13 @@ def test_an_interrupted_training_goes_on(
     (line,) = result.err.splitlines()
     assert line.startswith(f"interrupted: {bought} holds what was bought and how far the training is; sfumato train ")
     assert line.endswith(" --resume goes on")
-    assert not read(bought).is_trained
+    assert not read(bought).model.is_trained
     assert "is interrupted: `sfumato train --resume` goes on, after 5 of at most 5 steps" in call("inspect", bought).out
     assert call("train", bought, "--resume", "--steps", 9).code == 2
     result = call("train", bought, "--resume")
     assert result.code == 0, result.err
-    assert read(bought).is_trained
-    assert read(bought).progress.number == 1
+    assert read(bought).model.is_trained
+    assert read(bought).model.progress.number == 1
 
 
 def test_an_interrupt_before_the_first_step_leaves_what_was_bought(
@@ -257,10 +257,10 @@ def test_an_interrupt_with_a_ledger_tells_of_the_file(
 def test_a_signal_leaves_a_file_that_can_be_resumed(bought: Path) -> None:
     pytest.importorskip("jax")
     made = read(bought)
-    waves: Any = made.bought
+    waves: Any = made.model.bought
     # Few waves, so that steps are quick, and little noise, so that they are not met at once.
     few = replace(waves, frequencies=waves.frequencies[:2], means=waves.means[:, :4], sd=waves.sd / 1000)
-    replace(made, bought=few).save(bought)
+    with_model(made, bought=few).save(bought)
     code = "from sfumato.cli import main; main()"
     options = ["--steps", "1000000", "--width", "2", "--depth", "1"]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": os.environ}
@@ -277,8 +277,8 @@ def test_a_signal_leaves_a_file_that_can_be_resumed(bought: Path) -> None:
     last = err.splitlines()[-1]
     assert last.startswith(f"interrupted: {bought} holds what was bought and how far the training is; ")
     made = read(bought)
-    assert not made.is_trained
-    assert made.progress.memory is not None
-    assert made.progress.step >= 50
-    assert made.progress.settings.steps == 1_000_000
-    assert made.progress.loss is not None
+    assert not made.model.is_trained
+    assert made.model.progress.memory is not None
+    assert made.model.progress.step >= 50
+    assert made.model.progress.settings.steps == 1_000_000
+    assert made.model.progress.loss is not None

@@ -40,7 +40,7 @@ from sfumato.ledger.ledger import Ledger, Reservation
 from sfumato.private import curator as curator_module
 from sfumato.private.accounting import MOST_RELEASES
 from sfumato.private.units import COLLISION, unit_delta
-from sfumato.schema.schema import ROW
+from sfumato.schema.layout import ROW
 
 POSTGRES = os.environ.get("SFUMATO_TEST_POSTGRES", "")
 FORK = multiprocessing.get_context("fork")  # spawning would import pandas anew in every process
@@ -725,7 +725,7 @@ def interrupted(*_: Any, **__: Any) -> Any:
     [
         ("sfumato.private.engines.local.LocalEngine", "total", ["returned"]),
         ("sfumato.private.curator", "noisy", ["drawing"]),
-        ("sfumato.api", "MixtureRelease", ["drawing"]),
+        ("sfumato.api", "MixtureModel", ["drawing"]),
     ],
 )
 def test_an_exception_returns_what_was_not_drawn(

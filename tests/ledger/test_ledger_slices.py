@@ -25,7 +25,7 @@ from sfumato.ledger import account as account_module
 from sfumato.ledger.account import Account, Ask, Charge, Dataset, Entry, State
 from sfumato.ledger.ledger import Ledger
 from sfumato.private.slicing.law import Slices
-from sfumato.schema.schema import ROW
+from sfumato.schema.layout import ROW
 
 GOLDEN = Path(__file__).parent / "v1-ledger.db"
 REPLACE = Adjacency.REPLACE_ONE

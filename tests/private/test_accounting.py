@@ -94,9 +94,9 @@ def test_special_functions_are_better_than_assumed() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 50.0, 500.0])
 def test_calibrate_pays_for_the_sampler(epsilon: float) -> None:
-    delta, coordinates = 1e-30, 2**40
-    mu = calibrate(epsilon, delta, coordinates)
-    slack = (1 + mpmath.exp(epsilon)) * coordinates * mpmath.mpf(DISTANCE_PER_COORDINATE)
+    delta = 1e-30
+    mu = calibrate(epsilon, delta)
+    slack = (1 + mpmath.exp(epsilon)) * accounting.MOST_COORDINATES * mpmath.mpf(DISTANCE_PER_COORDINATE)
     assert exact_delta(epsilon, mu) + slack <= delta
     assert mu == pytest.approx(mu_of(epsilon, delta), rel=1e-9)
 
@@ -105,8 +105,6 @@ def test_calibrate_refuses_what_the_sampler_cannot_give() -> None:
     for epsilon, delta in [(700.0, 1e-5), (1000.0, 1e-5), (1.0, 1e-270)]:
         with pytest.raises(ArgumentError, match="finer than the noise is drawn"):
             calibrate(epsilon, delta)
-    with pytest.raises(ArgumentError, match="coordinates"):
-        calibrate(1.0, 1e-5, coordinates=0)
 
 
 def test_calibrate_near_its_limit_keeps_the_slack() -> None:

@@ -21,9 +21,11 @@ import sfumato as sf
 from sfumato import cli
 from sfumato.encoding.boxes import Boxes
 from sfumato.errors import ArgumentError
+from sfumato.models import MixtureModel
+from sfumato.models.base import DRAWS_PER_ROW, LARGEST_DRAW
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.release import conditions
-from sfumato.release.conditions import DRAWS_PER_ROW, LARGEST_DRAW, Condition
+from sfumato.release.conditions import Held
 from sfumato.release.release import BATCH_ROWS
 
 LIMIT = 6.0
@@ -232,8 +234,10 @@ def test_a_sampler_that_forgets_one_of_several_is_caught(release: sf.Release, pl
 def test_a_sampler_that_keeps_the_class_shares_is_caught(
     case: str, release: sf.Release, plain: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Condition.of
-    monkeypatch.setattr(Condition, "of", lambda made, given: replace(real(made, given), weights=made.mixture.weights))
+    real = MixtureModel.condition
+    monkeypatch.setattr(
+        MixtureModel, "condition", lambda model, given: replace(real(model, given), weights=model.mixture.weights)
+    )
     with pytest.raises(AssertionError):
         test_one_column_is_exact(case, release, plain)
 
@@ -245,8 +249,8 @@ def test_a_sampler_that_keeps_the_class_shares_is_caught(
     ("name", "value"), [("age", 60), ("town", "Kiel"), ("town", None), ("gain", 0), ("seen", None), ("height", 1.8)]
 )
 def test_classes_follow_bayes_rule(name: str, value: Any, release: sf.Release) -> None:
-    condition = Condition.of(release, {name: value})
-    mixture, j = release.mixture, release.layout.names.index(name)
+    condition = Held.of(release.model, {name: value}).condition
+    mixture, j = release.model.mixture, release.layout.names.index(name)
     likelihoods = []
     for k, boxes in enumerate(condition.boxes):
         mean, sd = mixture.means[k, j], np.sqrt(mixture.covariances[k, j, j])
@@ -265,7 +269,7 @@ def test_classes_follow_bayes_rule(name: str, value: Any, release: sf.Release) -
 def test_classes_are_those_predicted_from_what_is_given(given: dict[str, Any], binned: sf.Release) -> None:
     row = pd.DataFrame([{"age": "unknown", "town": "unknown"} | given])
     (predicted,) = binned.predict_proba(row).to_numpy()
-    np.testing.assert_allclose(Condition.of(binned, given).weights, predicted, atol=0.01)
+    np.testing.assert_allclose(Held.of(binned.model, given).condition.weights, predicted, atol=0.01)
 
 
 # --- what comes out
@@ -361,7 +365,7 @@ def test_given_with_the_affine_encoding(affine: sf.Release) -> None:
 
 def test_the_affine_conditional_is_the_normal_one(affine: sf.Release) -> None:
     made = affine.sample(MADE, seed=4, given={"x": 0.5, "kind": 2})["y"]
-    mean, covariance = affine.mixture.means[1], affine.mixture.covariances[1]
+    mean, covariance = affine.model.mixture.means[1], affine.model.mixture.covariances[1]
     expected = mean[1] + covariance[1, 0] / covariance[0, 0] * (0.5 - mean[0])
     variance = covariance[1, 1] - covariance[1, 0] ** 2 / covariance[0, 0]
     assert abs(made.mean() - expected) < LIMIT * np.sqrt(variance / MADE)

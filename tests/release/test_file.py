@@ -1,10 +1,7 @@
 """A release file that is not what it claims to be gets one line, and nothing else happens."""
 
-import copy
-import io
 import json
 import struct
-import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,11 +13,24 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import load, save
+from tests.release.files import (
+    ARRAYS,
+    JSON,
+    Document,
+    entries,
+    pack,
+    refused,
+    unpack,
+    with_arrays,
+    with_document,
+    with_facts,
+    with_json,
+)
 
 import sfumato as sf
 from sfumato import accounting
 from sfumato.errors import OutputError, ReleaseError
+from sfumato.private.guarantee import NoisyAnswer
 from sfumato.private.slicing.law import Slices
 from sfumato.release import file as release_file
 
@@ -32,8 +42,6 @@ SCHEMA = {
         "y": {"type": "category", "values": ["no", "yes"]},
     },
 }
-JSON, ARRAYS = "release.json", "arrays.safetensors"
-Document = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -46,59 +54,10 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-def unpack(good: bytes) -> tuple[Document, dict[str, Any]]:
-    with zipfile.ZipFile(io.BytesIO(good)) as archive:
-        return json.loads(archive.read(JSON)), {k: v.copy() for k, v in load(archive.read(ARRAYS)).items()}
-
-
-def pack(entries: list[tuple[str, bytes | str]], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", method) as archive:
-        for name, content in entries:
-            archive.writestr(name, content)
-    return stream.getvalue()
-
-
-def with_json(good: bytes, text: bytes | str) -> bytes:
-    return pack([(JSON, text), (ARRAYS, save(unpack(good)[1]))])
-
-
-def with_document(good: bytes, change: Callable[[Document], Any]) -> bytes:
-    document = copy.deepcopy(unpack(good)[0])
-    change(document)
-    return with_json(good, json.dumps(document))
-
-
-def with_arrays(good: bytes, change: Callable[[dict[str, Any]], Any]) -> bytes:
-    document, arrays = unpack(good)
-    change(arrays)
-    return pack([(JSON, json.dumps(document)), (ARRAYS, save({k: np.ascontiguousarray(v) for k, v in arrays.items()}))])
-
-
-def refused(content: bytes, folder: Path) -> str:
-    path = folder / "bad.sfumato"
-    path.write_bytes(content)
-    before = sorted(folder.iterdir())
-    started = time.perf_counter()
-    with pytest.raises(ReleaseError) as caught:
-        sf.load(path)
-    assert time.perf_counter() - started < 10
-    assert sorted(folder.iterdir()) == before
-    line = str(caught.value)
-    assert "\n" not in line
-    assert str(path) in line
-    return line
-
-
 def test_the_good_file_is_good(good: bytes, tmp_path: Path) -> None:
-    (tmp_path / "r.sfumato").write_bytes(pack([(n, c) for n, c in _entries(good)]))
+    (tmp_path / "r.sfumato").write_bytes(pack([(n, c) for n, c in entries(good)]))
     assert len(sf.load(tmp_path / "r.sfumato").sample(5)) == 5
     assert sf.load(str(tmp_path / "r.sfumato")).guarantee.secure
-
-
-def _entries(good: bytes) -> list[tuple[str, bytes]]:
-    with zipfile.ZipFile(io.BytesIO(good)) as archive:
-        return [(name, archive.read(name)) for name in archive.namelist()]
 
 
 # --- not a release at all
@@ -135,7 +94,7 @@ def test_truncated_anywhere(good: bytes, tmp_path: Path) -> None:
     ],
 )
 def test_foreign_zips(names: list[str], good: bytes, tmp_path: Path) -> None:
-    inside = dict(_entries(good))
+    inside = dict(entries(good))
     content = pack([(name, inside.get(name, b"x")) for name in names])
     assert "should hold release.json and arrays.safetensors" in refused(content, tmp_path)
 
@@ -143,12 +102,12 @@ def test_foreign_zips(names: list[str], good: bytes, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("twice", [JSON, ARRAYS])
 def test_an_entry_twice(twice: str, good: bytes, tmp_path: Path) -> None:
-    refused(pack([*_entries(good), (twice, b"{}")]), tmp_path)
+    refused(pack([*entries(good), (twice, b"{}")]), tmp_path)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_packings(method: int, good: bytes, tmp_path: Path) -> None:
-    assert "packed in a way" in refused(pack(_entries(good), method), tmp_path)
+    assert "packed in a way" in refused(pack(entries(good), method), tmp_path)
 
 
 def test_an_encrypted_entry(good: bytes, tmp_path: Path) -> None:
@@ -162,7 +121,7 @@ def test_an_encrypted_entry(good: bytes, tmp_path: Path) -> None:
 
 
 def test_a_bomb_that_says_so(good: bytes, tmp_path: Path) -> None:
-    document, _ = _entries(good)
+    document, _ = entries(good)
     assert "larger than" in refused(pack([document, (ARRAYS, b"\0" * (1 << 25))]), tmp_path)
     assert "larger than" in refused(with_json(good, b" " * ((1 << 26) + 1)), tmp_path)
 
@@ -170,7 +129,7 @@ def test_a_bomb_that_says_so(good: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [JSON, ARRAYS])
 def test_a_bomb_that_lies_about_its_size(name: str, good: bytes, tmp_path: Path) -> None:
     """Both headers claim 1000 bytes; the content is 2^25."""
-    inside = dict(_entries(good)) | {name: b" " * (1 << 25)}
+    inside = dict(entries(good)) | {name: b" " * (1 << 25)}
     content = pack(list(inside.items())).replace(struct.pack("<I", 1 << 25), struct.pack("<I", 1000))
     refused(content, tmp_path)
 
@@ -234,6 +193,12 @@ def test_a_newer_version_says_upgrade(good: bytes, tmp_path: Path) -> None:
     assert "upgrade" in line
 
 
+@pytest.mark.parametrize("version", [-1, 0, 1, 2, 3, 4, 5])
+def test_an_older_version_is_refused_in_one_line(version: int, good: bytes, tmp_path: Path) -> None:
+    line = refused(with_document(good, lambda d: d.update(version=version)), tmp_path)
+    assert line.endswith(f"has format version {version}, of before the first release: fit again")
+
+
 def test_a_guarantee_with_slices_comes_back(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": [1, 2], "c": ["a", "b"], "y": ["no", "yes"]})
     made = sf.fit(frame, SCHEMA, epsilon=1, delta=1e-6, adjacency="replace-one", components=1)
@@ -260,19 +225,31 @@ SLICES: dict[str, Any] = {
 DOCUMENTS: dict[str, Callable[[Document], Any]] = {
     "another format": lambda d: d.update(format="zip"),
     "no format": lambda d: d.pop("format"),
-    "version 0": lambda d: d.update(version=0),
     "no version": lambda d: d.pop("version"),
-    "version 2 without components": lambda d: d.update(version=2),
-    "components in version 1": lambda d: d.update(components=[1, 1]),
-    "version 3 without alpha": lambda d: d.update(version=3),
-    "alpha in version 1": lambda d: d.update(alpha=0.25),
-    "version as text": lambda d: d.update(version="1"),
+    "version as a fraction": lambda d: d.update(version=6.5),
+    "version as text": lambda d: d.update(version="6"),
+    "a mechanism without a name": lambda d: d.update(mechanism=""),
+    "a mechanism on two lines": lambda d: d.update(mechanism="mix\nture"),
+    "a mechanism with a long name": lambda d: d.update(mechanism="m" * 1000),
+    "a mechanism that is a number": lambda d: d.update(mechanism=3),
+    "no model": lambda d: d.pop("model"),
+    "a model of no kind": lambda d: d["model"].pop("kind"),
+    "a model of an unknown kind": lambda d: d["model"].update(kind="magic"),
+    "a kind that moves the cursor": lambda d: d["model"].update(kind="\x1b[2J"),
+    "the model of another kind": lambda d: d["model"].update(kind="generator"),
+    "a model without facts": lambda d: d["model"].update(facts={}),
+    "a fact too many": lambda d: d["model"]["facts"].update(rows=500),
+    "an unknown encoding": lambda d: d["model"]["facts"].update(encoding="magic"),
+    "another encoding": lambda d: d["model"]["facts"].update(encoding="projected"),
+    "a matched encoder that is no truth": lambda d: d["model"]["facts"].update(matched="no"),
+    "fewer covariances": lambda d: d["model"]["facts"].update(covariances=1),
+    "covariances without end": lambda d: d["model"]["facts"].update(covariances=10**30),
+    "no answers": lambda d: d.pop("answers"),
+    "answers that nobody gave": lambda d: d.update(answers=[{"name": "x", "values": 3, "sd": 1, "what": {}}]),
     "extra key": lambda d: d.update(rows=500),
     "extra key with a line break": lambda d: d.update({"a\nb": 1}),
     "extra guarantee key": lambda d: d["guarantee"].update(rows=500),
     "extra spend key": lambda d: d["guarantee"]["spends"][0].update(rows=500),
-    "unknown mechanism": lambda d: d.update(mechanism="magic"),
-    "unknown encoding": lambda d: d.update(encoding="magic"),
     "unknown adjacency": lambda d: d["guarantee"].update(adjacency="cousin"),
     "no guarantee": lambda d: d.pop("guarantee"),
     "epsilon 0": lambda d: d["guarantee"].update(epsilon=0),
@@ -392,9 +369,9 @@ def several(good: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def test_the_file_of_several_is_good(several: bytes, tmp_path: Path) -> None:
     document, arrays = unpack(several)
-    assert (document["version"], document["components"], arrays["weights"].shape) == (2, [2, 2], (4,))
-    (tmp_path / "r.sfumato").write_bytes(with_document(several, lambda d: d.update(components=[1, 3])))
-    assert sf.load(tmp_path / "r.sfumato").mixture.component_class.tolist() == [0, 1, 1, 1]
+    assert (document["model"]["facts"]["components"], arrays["weights"].shape) == ([2, 2], (4,))
+    (tmp_path / "r.sfumato").write_bytes(with_facts(several, lambda d: d.update(components=[1, 3])))
+    assert sf.load(tmp_path / "r.sfumato").model.mixture.component_class.tolist() == [0, 1, 1, 1]
 
 
 COMPONENTS: dict[str, Any] = {
@@ -427,11 +404,7 @@ COMPONENTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("components", COMPONENTS.values(), ids=COMPONENTS.keys())
 def test_components_that_do_not_fit(components: Any, several: bytes, tmp_path: Path) -> None:
-    refused(with_document(several, lambda d: d.update(components=components)), tmp_path)
-
-
-def test_several_components_in_a_file_of_version_one(several: bytes, tmp_path: Path) -> None:
-    assert "format version" in refused(with_document(several, lambda d: d.update(version=1)), tmp_path)
+    refused(with_facts(several, lambda d: d.update(components=components)), tmp_path)
 
 
 SEVERAL_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -468,12 +441,11 @@ def adapted(good: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def test_the_file_of_adapted_labels_is_good(adapted: bytes, tmp_path: Path) -> None:
     document, arrays = unpack(adapted)
-    assert (document["version"], "components" in document) == (3, False)
-    assert 0 <= document["alpha"] < 1
+    assert 0 <= document["model"]["facts"]["alpha"] < 1
     shapes = {name: array.shape for name, array in arrays.items() if name.startswith(("intercepts", "evidence"))}
     assert shapes == {"intercepts": (1,), "evidence.0": (1, 10), "evidence.1": (1, 4)}
-    (tmp_path / "r.sfumato").write_bytes(with_document(adapted, lambda d: d.update(alpha=0.5)))
-    assert sf.load(tmp_path / "r.sfumato").labeller.alpha == 0.5  # type: ignore[union-attr]
+    (tmp_path / "r.sfumato").write_bytes(with_facts(adapted, lambda d: d.update(alpha=0.5)))
+    assert sf.load(tmp_path / "r.sfumato").model.labeller.alpha == 0.5
 
 
 ALPHAS: dict[str, Any] = {
@@ -490,25 +462,21 @@ ALPHAS: dict[str, Any] = {
 
 @pytest.mark.parametrize("alpha", ALPHAS.values(), ids=ALPHAS.keys())
 def test_alphas_that_do_not_fit(alpha: Any, adapted: bytes, tmp_path: Path) -> None:
-    refused(with_document(adapted, lambda d: d.update(alpha=alpha)), tmp_path)
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_adapted_labels_in_a_file_of_an_older_version(version: int, adapted: bytes, tmp_path: Path) -> None:
-    assert "format version" in refused(with_document(adapted, lambda d: d.update(version=version)), tmp_path)
+    refused(with_facts(adapted, lambda d: d.update(alpha=alpha)), tmp_path)
 
 
 def test_adapted_labels_without_a_label(adapted: bytes, tmp_path: Path) -> None:
     def drop(document: Document) -> None:
         del document["schema"]["label"], document["schema"]["columns"]["y"]
         document["guarantee"]["adjacency"] = "add-remove"
+        document["model"]["facts"].update(components=[1], covariances=1)
 
     assert "labels of their own do not fit" in refused(with_document(adapted, drop), tmp_path)
 
 
 def test_adapted_labels_of_another_encoding(adapted: bytes, tmp_path: Path) -> None:
     def other(document: Document) -> None:
-        document["encoding"] = "affine"
+        document["model"]["facts"]["encoding"] = "affine"
         del document["schema"]["columns"]["c"]
 
     assert "labels of their own do not fit" in refused(with_document(adapted, other), tmp_path)
@@ -539,7 +507,7 @@ def test_arrays_of_adapted_labels_that_do_not_fit(
 
 @pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F8_E5M2", "I64", "U64", "BOOL", "F4", "nonsense"])
 def test_number_formats_that_numpy_may_lack(kind: str, good: bytes, tmp_path: Path) -> None:
-    document, arrays = _entries(good)
+    document, arrays = entries(good)
     size = struct.unpack("<Q", arrays[1][:8])[0]
     header = json.loads(arrays[1][8 : 8 + size])
     low, high = header["weights"]["data_offsets"]
@@ -551,7 +519,81 @@ def test_number_formats_that_numpy_may_lack(kind: str, good: bytes, tmp_path: Pa
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 8, struct.pack("<Q", 2**63) + b"{}", b"\x02" + b"\0" * 7 + b"{}"])
 def test_arrays_that_are_no_safetensors(content: bytes, good: bytes, tmp_path: Path) -> None:
-    refused(pack([_entries(good)[0], (ARRAYS, content)]), tmp_path)
+    refused(pack([entries(good)[0], (ARRAYS, content)]), tmp_path)
+
+
+# --- noisy answers
+
+
+@pytest.fixture(scope="module")
+def answered(good: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("answered") / "good.sfumato"
+    path.write_bytes(good)
+    answers = NoisyAnswer("histograms", np.arange(10.0), 2.0, {"bins": 10}), NoisyAnswer("moments", [1, 2], [3, 4])
+    replace(sf.load(path), answers=answers).save(path)
+    return path.read_bytes()
+
+
+def test_the_file_with_answers_is_good(answered: bytes, tmp_path: Path) -> None:
+    (tmp_path / "r.sfumato").write_bytes(with_arrays(answered, lambda arrays: None))
+    assert [answer.name for answer in sf.load(tmp_path / "r.sfumato").answers] == ["histograms", "moments"]
+
+
+def _answer(**change: Any) -> Callable[[Document], Any]:
+    return lambda document: document["answers"][0].update(change)
+
+
+ANSWER_DOCUMENTS: dict[str, Callable[[Document], Any]] = {
+    "one less": lambda d: d["answers"].pop(),
+    "one more": lambda d: d["answers"].append(d["answers"][0]),
+    "not a list": lambda d: d.update(answers={"histograms": 3}),
+    "more than any release has": lambda d: d.update(answers=d["answers"] * 10_000),
+    "no name": _answer(name=""),
+    "a name on two lines": _answer(name="a\nGuarantee: all"),
+    "a name that is no text": _answer(name="\ud800"),
+    "a long name": _answer(name="a" * 201),
+    "a name that is a number": _answer(name=3),
+    "fewer numbers": _answer(values=9),
+    "more numbers than the file can hold": _answer(values=1 << 30),
+    "more numbers than any file can hold": _answer(values=1 << 50),
+    "fewer than none": _answer(values=-1),
+    "numbers as text": _answer(values="10"),
+    "half a number": _answer(values=9.5),
+    "another noise": _answer(sd=2),
+    "noise for each": _answer(sd=10),
+    "no noise": _answer(sd=0),
+    "an extra key": _answer(rows=500),
+    "nothing asked": lambda d: d["answers"][0].pop("what"),
+    "something else asked": _answer(what=3),
+    "a question that is no number": _answer(what={"x": float("nan")}),
+    "a question that is no text": _answer(what={"x": "\ud800"}),
+}
+
+
+@pytest.mark.parametrize("change", ANSWER_DOCUMENTS.values(), ids=ANSWER_DOCUMENTS.keys())
+def test_answers_that_do_not_fit(change: Callable[[Document], Any], answered: bytes, tmp_path: Path) -> None:
+    refused(with_document(answered, change), tmp_path)
+
+
+ANSWER_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "no values": lambda a: a.pop("answers.0.values"),
+    "no noise": lambda a: a.pop("answers.1.sd"),
+    "values in float32": _set("answers.0.values", lambda v: v.astype(np.float32)),
+    "values in two dimensions": _set("answers.0.values", lambda v: v[None]),
+    "a value that is no number": _poke("answers.0.values", np.nan),
+    "an infinite value": _poke("answers.0.values", np.inf),
+    "noise that is no number": _poke("answers.1.sd", np.nan),
+    "noise of zero": _poke("answers.0.sd", 0.0),
+    "noise below zero": _poke("answers.1.sd", -1.0),
+    "answers that nobody told of": lambda a: a.update({"answers.2.values": np.zeros(3)}),
+}
+
+
+@pytest.mark.parametrize("change", ANSWER_FAULTS.values(), ids=ANSWER_FAULTS.keys())
+def test_arrays_of_answers_that_do_not_fit(
+    change: Callable[[dict[str, Any]], Any], answered: bytes, tmp_path: Path
+) -> None:
+    refused(with_arrays(answered, change), tmp_path)
 
 
 # --- damage of any kind
@@ -591,13 +633,13 @@ def test_flipped_bytes_under_a_right_checksum(
     good: bytes, tmp_path: Path, edits: list[tuple[int, int]], which: bool
 ) -> None:
     """The zip is sound; what is inside it is not."""
-    entries = dict(_entries(good))
+    parts = dict(entries(good))
     name = JSON if which else ARRAYS
-    inside = bytearray(entries[name])
+    inside = bytearray(parts[name])
     for place, value in edits:
         inside[place % len(inside)] = value
     path = tmp_path / "damaged.sfumato"
-    path.write_bytes(pack(list((entries | {name: bytes(inside)}).items())))
+    path.write_bytes(pack(list((parts | {name: bytes(inside)}).items())))
     made, line = attempt(path)
     assert "\n" not in line
     assert made is None or (str(made.guarantee) and len(made.sample(3, seed=0)) == 3)

@@ -98,7 +98,7 @@ def test_fresh_frames_are_orthonormal() -> None:
 
 
 def test_the_divergence_of_rows_is_least_at_the_truth() -> None:
-    """On slices by directions; those by fresh frames are in test_release_generator. Over 5 seeds the mean of 8 batches
+    """On slices by directions; those by fresh frames are in test_generator_model. Over 5 seeds the mean of 8 batches
     is 0.07 to 0.28 without a shift, 0.02 to 0.03 at the truth, 0.10 to 0.30 beyond it."""
     directions = np.random.default_rng(1).normal(0, 0.6, (3, 4))
     target = rows_target(directions, k=2)

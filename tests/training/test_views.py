@@ -11,8 +11,8 @@ import pytest
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.mechanisms.questions import projected_image, row_question
-from sfumato.mechanisms.train import _view
 from sfumato.models.bought import BoughtWaves, Space, Start
+from sfumato.models.generator_training import _view
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries.base import LATENT_BITS, MAP_BITS
 from sfumato.private.source import Source

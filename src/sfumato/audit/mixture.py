@@ -11,21 +11,20 @@ import numpy as np
 import pandas as pd
 
 from sfumato.api import Job, prepare
+from sfumato.arrays import NamedArrays
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, VIEW, Insider
 from sfumato.audit.queries import Tables
 from sfumato.engines import Local
 from sfumato.mechanisms import Clustmix, Mechanism, Mixture, Slicing
 from sfumato.mechanisms.asker import Client
-from sfumato.mechanisms.train import untrained
+from sfumato.models import GeneratorModel
 from sfumato.models.bought import BoughtRows
+from sfumato.models.generator_training import untrained
 from sfumato.private.accounting import Adjacency
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.release.file import guarantee_data, released_arrays
-from sfumato.release.generator import GeneratorRelease
-from sfumato.release.generator_file import document
-from sfumato.release.mixture import MixtureRelease
+from sfumato.release.file import contents
 from sfumato.release.release import Release
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.schema import Schema
@@ -176,33 +175,26 @@ def noisy_rows(claim: Claim, **options: Any) -> list[FitGame]:
 
 
 def file_numbers(release: Release, room: int = 0) -> FloatArray:
-    """Every number in a release file: the arrays, each filled up with zeros to `room`, and what its schema, its
-    guarantee and its model say."""
-    public: list[Any] = [release.schema.dump(), guarantee_data(release.guarantee)]
-    arrays: list[Any]
-    if isinstance(release, GeneratorRelease):
-        arrays = _generator_arrays(release)
-        public.append(document(release))
-    else:
-        arrays = list(released_arrays(release).values())
-    if isinstance(release, MixtureRelease):
-        arrays.append(release.mixture.component_class)
-        public += [] if release.labeller is None else [{"alpha": release.labeller.alpha}]
+    """Every number in a release file: the arrays, each filled up with zeros to `room`, and all that its document
+    says."""
+    document, found = contents(release)
+    arrays = list(found.values())
+    if isinstance(release.model, GeneratorModel):
+        arrays = _generator_arrays(release.model, found)
     parts = [np.ravel(array).astype(np.float64) for array in arrays]
     parts = [np.pad(part, (0, max(room - len(part), 0))) for part in parts]
-    return np.concatenate([*parts, list(_numbers(public))])
+    return np.concatenate([*parts, list(_numbers(document))])
 
 
-def _generator_arrays(release: GeneratorRelease) -> list[Any]:
+def _generator_arrays(model: GeneratorModel, found: NamedArrays) -> list[Any]:
     """The arrays of a generator that is not trained yet. Its thousands of weights follow from the rest of the file: how
     far they are from doing so stands for them, and is zero. Noisy rows, whose order is random, are there as they are
     and summed up, because what is learned is linear."""
-    begun = untrained(release.bought, release.encoder, Training(), None)
-    found = released_arrays(release)
+    begun = untrained(model.bought, model.encoder, Training(), None)
     kept = [array for name, array in found.items() if not name.startswith("net.")]
     kept.append(np.array([np.abs(found[f"net.{name}"] - known).max() for name, known in begun.weights.items()]))
-    if isinstance(release.bought, BoughtRows):
-        kept += _row_moments(release.bought)
+    if isinstance(model.bought, BoughtRows):
+        kept += _row_moments(model.bought)
     return kept
 
 

@@ -38,7 +38,7 @@ def unfinished(place: Path) -> Iterator[None]:
             raise
         from sfumato.api import load
 
-        progress = getattr(load(place), "progress", None)
+        progress = getattr(load(place).model, "progress", None)
         if progress is None or progress.finished:
             raise Interrupted(f"{place} was written") from None
         again = shlex.join(["sfumato", "train", str(place), *(["--resume"] * (progress.number > 0))])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sfumato.text import one_line, rounded_up
 
 if TYPE_CHECKING:
-    from sfumato.release.release import Guarantee
+    from sfumato.private.guarantee import Guarantee
 
 NOTHING = "Nothing is promised: whoever has the seed can take the noise away."
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def release_data(made: Release) -> dict[str, Any]:
     """All that a release says about itself."""
-    from sfumato.release.file import guarantee_data
+    from sfumato.release.guarantee import guarantee_data
 
     return {
         "mechanism": made.mechanism,
@@ -23,10 +23,5 @@ def release_data(made: Release) -> dict[str, Any]:
 
 
 def _model_data(made: Release) -> dict[str, Any]:
-    from sfumato.release.generator import GeneratorRelease
-    from sfumato.release.generator_file import document
-
-    if isinstance(made, GeneratorRelease):
-        return {"generator": document(made)}
-    labeller = getattr(made, "labeller", None)
-    return {"alpha": None if labeller is None else labeller.alpha}
+    facts, _ = made.model.to_arrays()
+    return {"generator": facts} if made.model.kind == "generator" else {"alpha": facts.get("alpha")}

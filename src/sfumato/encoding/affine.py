@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from sfumato.arrays import Insist, NamedArrays, Specs
 from sfumato.encoding.boxes import Boxes
 from sfumato.errors import ArgumentError
-from sfumato.schema.layout import Bins, FloatArray, IntArray, OrderedBins
+from sfumato.schema.layout import Bins, FloatArray, IntArray, Layout, OrderedBins
 
 SCALES = 12  # tried for each class and column
 MOST_CELLS = 256  # of a histogram that only has to find centre and scale; finer ones are merged
@@ -27,6 +28,22 @@ class Affine:
     """The encoder of a model in data units: the latent space is the space of the values themselves."""
 
     name = "affine"
+
+    def to_arrays(self) -> dict[str, FloatArray]:
+        """What a file keeps: nothing, because the model is in data units."""
+        return {}
+
+    @classmethod
+    def shapes(cls, layout: Layout, insist: Insist) -> Specs:
+        """The arrays that a file of this layout has."""
+        fits = not layout.groups and all(isinstance(b, OrderedBins) and not b.column.missing for b in layout.bins)
+        insist(fits, "its encoding does not fit its schema")
+        return {}
+
+    @classmethod
+    def from_arrays(cls, layout: Layout, arrays: NamedArrays, insist: Insist) -> Affine:
+        """The encoder."""
+        return cls()
 
     def decode(self, latent: FloatArray, labels: IntArray, bins: Sequence[Bins]) -> list[pd.Series[Any]]:
         """Values in each column's type: clamped to its bounds and put on its grid."""

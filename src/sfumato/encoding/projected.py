@@ -12,15 +12,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, ndtr
 
-from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.schema.layout import Bins, FloatArray, IntArray, OrderedBins
+from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
+from sfumato.schema.layout import Bins, FloatArray, IntArray, Layout, OrderedBins
 from sfumato.schema.projections import ENTRY_BITS, Projection
+
+if TYPE_CHECKING:
+    from sfumato.models.gaussian_mixture import GaussianMixture
 
 Places = np.ndarray[Any, Any]  # single precision: there are many
 
@@ -56,6 +59,29 @@ class Projected:
         if mixture is None:
             return cls(projection, inside, kept, np.zeros((len(means), projection.dim)), np.ones_like(means))
         return cls(projection, inside, kept, mixture.class_means, column_variances(projection, mixture))
+
+    def matched(self, mixture: GaussianMixture) -> Projected:
+        """The same columns over the coordinates of a mixture."""
+        return Projected.of(self.projection, self.means, self.variances, mixture)
+
+    def to_arrays(self) -> dict[str, FloatArray]:
+        """What a file keeps: the columns' distributions; the rest follows from the schema and the model."""
+        return {"column_means": self.means, "column_variances": self.variances}
+
+    @classmethod
+    def shapes(cls, layout: Layout, insist: Insist) -> Specs:
+        """The arrays that a file of this layout has."""
+        insist(layout.groups, "its encoding does not fit its schema")
+        shape = layout.classes, len(layout.names)
+        return {"column_means": ArraySpec(shape), "column_variances": ArraySpec(shape)}
+
+    @classmethod
+    def from_arrays(cls, layout: Layout, arrays: NamedArrays, insist: Insist) -> Projected:
+        """The encoder, checked; the coordinates that a model fills are still to be told."""
+        means, variances = arrays["column_means"], arrays["column_variances"]
+        insist((np.abs(means - 0.5) <= 0.5).all(), "column_means are not between 0 and 1")
+        insist((variances > 0).all(), "column_variances are not positive")
+        return cls.of(Projection.of(layout.groups), means, variances, None)
 
     def around(self, rows: Sequence[FloatArray]) -> Projected:
         """The same columns over the coordinates of a model that is known by rows drawn from it, class by class."""

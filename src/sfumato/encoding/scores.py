@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import logsumexp, ndtr, ndtri
 
+from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
 from sfumato.encoding.boxes import Boxes
 from sfumato.encoding.marginals import Marginals
-from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray
+from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray, Layout
 
 if TYPE_CHECKING:
     from sfumato.models.gaussian_mixture import GaussianMixture
@@ -209,6 +210,39 @@ class Scores:
     @property
     def classes(self) -> int:
         return len(self.columns[0].masses)
+
+    def to_arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """What a file keeps: each column's order of bins and their masses; latent laws follow from the model."""
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        for c, column in enumerate(self.columns):
+            found |= {f"order.{c}": column.order.astype(np.int64), f"masses.{c}": column.masses}
+        return found
+
+    @classmethod
+    def shapes(cls, layout: Layout, insist: Insist) -> Specs:
+        """The arrays that a file of this layout has."""
+        insist(not layout.groups, "its encoding does not fit its schema")
+        found: Specs = {}
+        for c, size in enumerate(layout.sizes):
+            found |= {f"order.{c}": ArraySpec((size,), np.int64), f"masses.{c}": ArraySpec((layout.classes, size))}
+        return found
+
+    @classmethod
+    def from_arrays(cls, layout: Layout, arrays: NamedArrays, insist: Insist) -> Scores:
+        """The encoder, checked, over latent coordinates that are standard normal."""
+        columns = []
+        for c, size in enumerate(layout.sizes):
+            order, masses = arrays[f"order.{c}"], arrays[f"masses.{c}"]
+            insist(np.array_equal(np.sort(order), np.arange(size)), f"order.{c} is not an order of the bins")
+            insist((masses > 0).all(), f"masses.{c} are not probabilities")
+            insist(np.allclose(masses.sum(axis=1), 1.0, atol=1e-6), f"masses.{c} do not add up to one")
+            columns.append(ColumnScores(order, masses))
+        return cls(tuple(columns))
+
+    @property
+    def is_matched(self) -> bool:
+        """Whether latent coordinates are a model's own, and not standard normal."""
+        return self.columns[0].latent is not None
 
     def matched(self, mixture: GaussianMixture) -> Scores:
         """The same marginals over the latent space of a mixture with several components a class."""

@@ -52,7 +52,7 @@ from sfumato.errors import ArgumentError, BudgetError, LedgerError
 from sfumato.private.accounting import LARGEST_MU, MOST_COORDINATES, MOST_RELEASES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
 from sfumato.private.units import COLLISION, unit_delta
-from sfumato.schema.schema import ROW
+from sfumato.schema.layout import ROW
 from sfumato.text import rounded_down, rounded_up
 
 SAMPLER_SLACK = MOST_COORDINATES * DISTANCE_PER_COORDINATE
@@ -130,7 +130,16 @@ class OldFrames:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set and its cap."""
+    """A data set and its cap.
+
+    Attributes:
+        name: of the data set.
+        opened: when, in UTC.
+        epsilon: of all its releases together.
+        delta: of all its releases together.
+        adjacency: in which terms its cost is counted.
+        unit: of privacy.
+    """
 
     name: str
     opened: str
@@ -195,7 +204,24 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Entry:
-    """One release of a data set, from the moment its cost was set aside."""
+    """One release of a data set, from the moment its cost was set aside.
+
+    Attributes:
+        id: 32 random hexadecimal digits, which the release names too.
+        dataset: its name.
+        time: when it was reserved, in UTC.
+        mechanism: which makes the release.
+        state: how far it got.
+        adjacency: of the release.
+        unit: of privacy.
+        epsilon: that was asked for.
+        delta: that was asked for.
+        mu: of its Gaussian queries together.
+        charged_mu: the same in the data set's adjacency.
+        slack: the distance of its sampler from the ideal.
+        collision: the chance that two ids share a hash.
+        descriptor: its law, in JSON, with what its slices are charged.
+    """
 
     id: str
     dataset: str
@@ -281,7 +307,12 @@ class Ask:
 
 @dataclass(frozen=True)
 class Account:
-    """A data set and all its entries, in the order in which they were made."""
+    """A data set and all its entries, in the order in which they were made.
+
+    Attributes:
+        dataset: with its cap.
+        entries: all of them, returned ones too.
+    """
 
     dataset: Dataset
     entries: tuple[Entry, ...]
@@ -331,7 +362,14 @@ class Account:
         )
 
     def left(self, factor: int = 1) -> float:
-        """The largest mu that another release may have; `factor` is what its adjacency costs here."""
+        """The largest mu that another release may have.
+
+        Args:
+            factor: what the release's adjacency costs here, in multiples of its mu.
+
+        Returns:
+            Mu, rounded down; 0 where nothing more fits.
+        """
         if self.over or len(self.counted) >= MOST_RELEASES:
             return 0.0
         spent = [entry.charged_mu for entry in self.counted]
@@ -347,7 +385,15 @@ class Account:
         return self.dataset.charge(slices, 1 + sum(entry.sliced for entry in self.entries))
 
     def fits(self, charged_mu: float, charge: Charge = NOTHING) -> bool:
-        """Whether one more release keeps the cap. Its mu is above 0, so there is no room where there is room for 0."""
+        """Whether one more release keeps the cap. Its mu is above 0, so there is no room where there is room for 0.
+
+        Args:
+            charged_mu: of its Gaussian queries, in the data set's adjacency.
+            charge: for its slices, by `charge_for`.
+
+        Returns:
+            True where it would be let in.
+        """
         if self.over or len(self.counted) >= MOST_RELEASES or not charge.t < math.inf:
             return False
         mus, charges = (*(entry.charged_mu for entry in self.counted), charged_mu), (*self._charged, charge)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sfumato.errors import ArgumentError, LedgerError
 from sfumato.ledger.account import Account, Ask, Dataset, Entry, State
 from sfumato.private.accounting import Adjacency, calibrate
-from sfumato.schema.schema import ROW
+from sfumato.schema.layout import ROW
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -39,7 +39,18 @@ _ID = re.compile("[0-9a-f]{32}")
 
 
 class Ledger:
-    """What was spent on data sets, in an SQLite file (a path) or a PostgreSQL database (a URL)."""
+    """What was spent on data sets, in an SQLite file or a PostgreSQL database.
+
+    Args:
+        place: a path, or a database's URL.
+
+    Raises:
+        ArgumentError: where a URL cannot be read, or is of another kind of database.
+
+    Example:
+        >>> Ledger("clinic.db")
+        Ledger('clinic.db')
+    """
 
     def __init__(self, place: str | Path) -> None:
         from sfumato.ledger.store import Place
@@ -57,7 +68,22 @@ class Ledger:
     def open(
         self, name: str, epsilon: float, delta: float, adjacency: str = Adjacency.ADD_REMOVE, unit: str = ROW
     ) -> Dataset:
-        """Enter a data set with its cap, and make the ledger where there is none. A cap is final."""
+        """Enter a data set with its cap, and make the ledger where there is none. A cap is final.
+
+        Args:
+            name: of the data set: one name for the same people, whatever the extract or the year.
+            epsilon: of all its releases together.
+            delta: of all its releases together.
+            adjacency: in which terms its cost is counted: "add-remove", "replace-one" or "label".
+            unit: of privacy: "row", or the name of the column that names it.
+
+        Returns:
+            The data set as it was entered.
+
+        Raises:
+            ArgumentError: where the cap is none, or too small for what is set aside at the opening.
+            LedgerError: where there is a data set of that name, or one that reads like it.
+        """
         from sfumato.ledger import store
 
         name = _checked("the data set's name", name)
@@ -83,7 +109,17 @@ class Ledger:
         return made
 
     def accounts(self, name: str | None = None) -> list[Account]:
-        """Every data set with its entries, or the one of this name."""
+        """Every data set with its entries.
+
+        Args:
+            name: of one data set; None for all of them.
+
+        Returns:
+            Accounts, in the order in which they were opened.
+
+        Raises:
+            LedgerError: where there is no ledger, no such data set, or the ledger is damaged.
+        """
         from sfumato.ledger import store
 
         if name is not None:
@@ -96,7 +132,14 @@ class Ledger:
         return found
 
     def give_back(self, entry: str) -> None:
-        """Return an entry whose process ended before it drew any noise. If it is still at work, it will refuse."""
+        """Return an entry whose process ended before it drew any noise. If it is still at work, it will refuse.
+
+        Args:
+            entry: its id.
+
+        Raises:
+            LedgerError: where there is none, or noise may have been drawn for it.
+        """
         from sfumato.ledger import store
 
         wanted = entry if _ID.fullmatch(entry) else ""  # no other text goes to the database
@@ -111,11 +154,26 @@ class Ledger:
         raise LedgerError(f"entry {entry} is {found['state']}: noise may have been drawn, so it stays counted")
 
     def reserve(self, dataset: str, asked: Ask) -> Reservation:
-        """Set the cost of a release aside while the block runs."""
+        """Set the cost of a release aside while the block runs.
+
+        Args:
+            dataset: its name.
+            asked: what the release will cost.
+
+        Returns:
+            A context manager; on entering it the cost is written down, or refused with BudgetError.
+        """
         return Reservation(self, _checked("the data set's name", dataset), asked)
 
     def keeps(self, path: str | Path) -> bool:
-        """Whether a path, by any name, is the ledger's own file or one that SQLite keeps beside it."""
+        """Whether a path, by any name, is the ledger's own file or one that SQLite keeps beside it.
+
+        Args:
+            path: any.
+
+        Returns:
+            True where writing to it would damage the ledger.
+        """
         return self._place.keeps(Path(path))
 
     def _reserve(self, entry: str, name: str, asked: Ask) -> None:

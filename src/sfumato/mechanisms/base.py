@@ -15,6 +15,7 @@ from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
+    from sfumato.models.base import Model
     from sfumato.private.accounting import Adjacency
     from sfumato.private.slicing.law import Slices
     from sfumato.schema.layout import Layout
@@ -225,5 +226,5 @@ class Mechanism(Protocol):
     def plan(self, public: Public) -> Plan:
         """Divide the budget between rounds. Raises ArgumentError where options and schema do not go together."""
 
-    def run(self, curator: Asker, plan: Plan) -> Any:
+    def run(self, curator: Asker, plan: Plan) -> Model:
         """Ask every round of the plan, and build a model from the noisy answers."""

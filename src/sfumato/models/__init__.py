@@ -1,0 +1,18 @@
+"""Models: what a release publishes, made of noisy answers alone."""
+
+from sfumato.models.base import CodedRows, GivenCell, Model, Trainable, find_model, register_model
+from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.models.generator_model import GeneratorModel
+from sfumato.models.mixture_model import MixtureModel
+
+__all__ = [
+    "CodedRows",
+    "GaussianMixture",
+    "GeneratorModel",
+    "GivenCell",
+    "MixtureModel",
+    "Model",
+    "Trainable",
+    "find_model",
+    "register_model",
+]

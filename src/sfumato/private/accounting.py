@@ -59,51 +59,75 @@ class Adjacency(StrEnum):
 def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
     """The smallest delta for which mu-GDP (and slices beside it) implies (epsilon, delta)-DP, rounded up.
 
-    >>> f"{delta_of(1.0, 0.26805):.2e}"
-    '1.00e-05'
+    Args:
+        epsilon: above 0.
+        mu: of all Gaussian queries together.
+        slices: noisy projections of every row beside them, fixed in advance; a release takes them once.
+
+    Returns:
+        Delta, never below the true value.
+
+    Raises:
+        ArgumentError: where epsilon or mu is out of its range, or there are several slices.
+
+    Example:
+        >>> f"{delta_of(1.0, 0.26805):.2e}"
+        '1.00e-05'
     """
     check_epsilon(epsilon)
     check_mu(mu)
     return joint_delta(epsilon, mu, slices)
 
 
-def mu_of(epsilon: float, delta: float, distance: float = 0.0, slices: Sequence[Slices] = ()) -> float:
+def mu_of(epsilon: float, delta: float, distance: float = 0.0) -> float:
     """The largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down; 0 where there is none.
 
-    `distance` is how far, in total variation, the law that is really drawn from may be from the one that is mu-GDP. If
-    the ideal release is (epsilon, delta')-DP, the real one is (epsilon, delta' + (1 + e^epsilon) distance)-DP.
+    If the ideal release is (epsilon, delta')-DP, the real one is (epsilon, delta' + (1 + e^epsilon) distance)-DP.
 
-    >>> f"{mu_of(1.0, 1e-5):.5f} {mu_of(1.0, 1e-6):.5f} {mu_of(1.0, 1e-5, 1e-6):.5f}"
-    '0.26805 0.23670 0.26082'
+    Args:
+        epsilon: above 0.
+        delta: above 0 and below 1.
+        distance: how far, in total variation, the law that is really drawn from may be from the one that is mu-GDP.
+
+    Returns:
+        Mu, never above the true value.
+
+    Raises:
+        ArgumentError: where an argument is out of its range.
+
+    Example:
+        >>> f"{mu_of(1.0, 1e-5):.5f} {mu_of(1.0, 1e-6):.5f} {mu_of(1.0, 1e-5, 1e-6):.5f}"
+        '0.26805 0.23670 0.26082'
     """
     check_epsilon(epsilon)
     check_delta(delta)
     check_distance(distance)
     left = delta_left(epsilon, delta, distance)
-    if left <= 0.0 or joint_delta(epsilon, 0.0, slices) > left:
-        return 0.0
-    return turning_point(lambda mu: joint_delta(epsilon, mu, slices) <= left)[0]
+    return turning_point(lambda mu: _delta(epsilon, mu) <= left)[0] if left > 0.0 else 0.0
 
 
-def calibrate(
-    epsilon: float, delta: float, coordinates: int = MOST_COORDINATES, slices: Sequence[Slices] = ()
-) -> float:
+def calibrate(epsilon: float, delta: float) -> float:
     """The mu that a release may spend to be (epsilon, delta)-DP with the sampler that really draws its noise.
 
-    The sampler's law is within coordinates * DISTANCE_PER_COORDINATE of the ideal Gaussian in total variation, for all
-    rounds together (see `mu_of`). How many coordinates a release will have is not known before its rounds are planned,
-    so the default is a cap; its slack is below 1e-200 for any epsilon up to 100.
+    The sampler's law is within DISTANCE_PER_COORDINATE of the ideal Gaussian in total variation, for every noisy number
+    of all rounds (see `mu_of`). How many a release will have is not known before its rounds are planned, so a cap is
+    taken; its slack is below 1e-200 for any epsilon up to 100.
 
-    >>> calibrate(1.0, 1e-5) == mu_of(1.0, math.nextafter(1e-5, 0.0))
-    True
+    Args:
+        epsilon: above 0.
+        delta: above 0 and below 1.
+
+    Returns:
+        Mu, never above the true value.
+
+    Raises:
+        ArgumentError: where an argument is out of its range, or the sampler is too coarse for both.
+
+    Example:
+        >>> calibrate(1.0, 1e-5) == mu_of(1.0, math.nextafter(1e-5, 0.0))
+        True
     """
-    check_epsilon(epsilon)
-    check_delta(delta)
-    if not 1 <= coordinates <= MOST_COORDINATES:
-        raise ArgumentError(f"coordinates must be between 1 and 2^40, not {coordinates}")
-    mu = mu_of(epsilon, delta, coordinates * DISTANCE_PER_COORDINATE, slices)
-    if mu == 0.0 and slices:
-        raise ArgumentError(f"the slices alone cost more than epsilon = {epsilon:g} with delta = {delta:g}")
+    mu = mu_of(epsilon, delta, MOST_COORDINATES * DISTANCE_PER_COORDINATE)
     if mu == 0.0:
         raise ArgumentError(
             f"epsilon = {epsilon:g} with delta = {delta:g} is finer than the noise is drawn;"
@@ -224,9 +248,11 @@ def first_safe(value: float, is_safe: Callable[[Fraction], bool], towards: float
 
 def joint_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     """delta(epsilon) of Gaussian queries and slices, never below the true value."""
+    if not slices:
+        return _delta(epsilon, mu)
     if len(slices) > 1:
-        raise ArgumentError("a release has noisy projections of every row once at the most")
-    return sliced_delta(epsilon, mu, slices[0]) if slices else _delta(epsilon, mu)
+        raise ArgumentError("a release takes slices of every row once")
+    return sliced_delta(epsilon, mu, slices[0])
 
 
 def _delta(epsilon: float, mu: float) -> float:

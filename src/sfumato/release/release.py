@@ -5,9 +5,8 @@ Everything here is post-processing of noisy answers: free, repeatable and seedab
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,84 +15,68 @@ import pandas as pd
 import pyarrow as pa
 
 from sfumato.errors import ArgumentError
-from sfumato.private.accounting import Adjacency, Spend
-from sfumato.private.slicing.law import Slices
-from sfumato.release.conditions import Given, Where, keep_where, row_filter
-from sfumato.schema.layout import FloatArray, IntArray, Layout
-from sfumato.schema.schema import ROW, Category, Date, Schema
-from sfumato.text import one_line, rounded_up
+from sfumato.models import GeneratorModel, Model, Trainable
+from sfumato.private.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
+from sfumato.release.conditions import Held, Where, keep_where, row_filter
+from sfumato.release.inference import class_probabilities, log_density
+from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.schema import Category, Date, Schema
+from sfumato.text import one_line
+from sfumato.training.settings import Training
 
 BATCH_ROWS = 1 << 16
 
 
-@dataclass(frozen=True)
-class Guarantee:
-    """What a release promises about every unit of the private table.
-
-    It covers this release only: another fit on the same table is another release, and their mu add up in
-    squares. A ledger adds them up; `entry` is then the id under which it counts this one.
-    A release made with a seed was made with noise that anyone can repeat: it has no epsilon.
-    Where noisy projections of every row were asked for (`slices`), mu is that of the other queries; epsilon and delta
-    are of all together.
-    """
-
-    epsilon: float | None
-    delta: float | None
-    mu: float | None
-    adjacency: Adjacency
-    unit: str
-    secure: bool
-    spends: tuple[Spend, ...]
-    entry: str | None = None
-    slices: tuple[Slices, ...] = ()
-
-    def __str__(self) -> str:
-        if not self.secure:
-            return "NOT PRIVATE: made with insecure_seed, for tests only"
-        one = "one row" if self.unit == ROW else f"all rows of one {one_line(self.unit)}"
-        neighbours = {
-            Adjacency.ADD_REMOVE: f"{one} added or removed",
-            Adjacency.REPLACE_ONE: f"{one} replaced (how many there are is public)",
-            Adjacency.LABEL: f"the label of {one} changed (everything else is public)",
-        }
-        mu = f"{rounded_up(self.mu, 5)}-GDP"
-        beside = f"noisy projections of every row beside queries that are {mu}" if self.slices else mu
-        return (
-            f"({rounded_up(self.epsilon)}, {rounded_up(self.delta)})-differentially private, "
-            f"{beside}; neighbours: {neighbours[self.adjacency]}; {self.scope}"
-        )
-
-    @property
-    def scope(self) -> str:
-        """Whether anyone counts what other releases of the same table tell."""
-        return "covers this release only" if self.entry is None else f"counted in a ledger as {self.entry}"
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """A differentially private model of a table: sample it; some kinds score and classify with it too."""
+    """A differentially private model of a table: sample it; some models score and classify rows too.
+
+    Attributes:
+        schema: What is public about the table's columns.
+        guarantee: What is promised about every unit of the private table.
+        mechanism: The name of the mechanism that asked.
+        model: The distribution of rows, made of noisy answers alone.
+        answers: The noisy answers as the curator gave them, with their noise; () where they were left out.
+
+    Example:
+        >>> import numpy as np, pandas as pd, sfumato as sf
+        >>> schema = {"columns": {"age": {"type": "number", "min": 0, "max": 99, "step": 1}}}
+        >>> table = pd.DataFrame({"age": np.arange(1000) % 80})
+        >>> release = sf.fit(table, schema, epsilon=1, delta=1e-6)
+        >>> release.sample(3, seed=0).shape, release.log_density(table.head(2)).shape
+        ((3, 1), (2,))
+    """
 
     schema: Schema
     guarantee: Guarantee
     mechanism: str
+    model: Model
+    answers: tuple[NoisyAnswer, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.mechanism) <= LONGEST_NAME or not self.mechanism.isprintable():
+            raise ArgumentError("the name of a mechanism is missing, too long, or cannot be printed")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.mechanism}, {len(self.schema.columns)} columns, {self.guarantee})"
+        return (
+            f"Release({one_line(self.mechanism)}, {self.model.kind} of {len(self.schema.columns)} columns in "
+            f"{self.encoding}, {len(self.answers)} answers, {self.guarantee})"
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """The public bins of the schema."""
+        return self.model.layout
 
     @property
     def encoding(self) -> str:
         """How columns become numbers."""
-        raise NotImplementedError
+        return self.model.encoding
 
     @property
     def class_weights(self) -> FloatArray:
         """How often each class comes."""
-        raise NotImplementedError
-
-    @cached_property
-    def layout(self) -> Layout:
-        """The public bins of the schema."""
-        return Layout.of(self.schema)
+        return self.model.class_weights
 
     def sample(
         self,
@@ -103,12 +86,21 @@ class Release:
         given: Mapping[str, Any] | None = None,
         where: Where | None = None,
     ) -> pd.DataFrame:
-        """Draw n synthetic rows, with the schema's columns, order and types.
+        """Draw synthetic rows, with the schema's columns, order and types.
 
-        `given` fixes columns ({"income": ">50K", "age": 40}): the others follow their conditional distribution under
-        the model. `where` keeps rows for which a condition ("age > 40 and town in ['Ulm', 'Bonn']"; its grammar is in
-        docs/conditions.md), or a function of the frame, holds; it draws at most 1000 rows for each one wanted, then
-        says so and stops.
+        Args:
+            n: How many rows.
+            seed: The same seed gives the same rows.
+            given: Columns to hold at values ({"income": ">50K", "age": 40}): the others follow their conditional
+                distribution under the model.
+            where: Keep rows for which this holds: a condition ("age > 40 and town in ['Ulm', 'Bonn']"; its grammar is
+                in docs/conditions.md), or a function of the frame. At most 1000 rows are drawn for each one wanted.
+
+        Returns:
+            The rows.
+
+        Raises:
+            ArgumentError: If an argument is out of its range, or `where` keeps too few rows.
         """
         return pd.concat(list(self._frames(n, seed, given, where)), ignore_index=True)
 
@@ -120,29 +112,124 @@ class Release:
         given: Mapping[str, Any] | None = None,
         where: Where | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Draw the same n rows as `sample`, as a stream of Arrow batches."""
+        """Draw the same rows as `sample`, as a stream of Arrow batches.
+
+        Args:
+            n: How many rows.
+            seed: The same seed gives the same rows.
+            given: Columns to hold at values.
+            where: Keep rows for which this holds.
+
+        Returns:
+            The batches, one at a time.
+
+        Raises:
+            ArgumentError: If an argument is out of its range, or `where` keeps too few rows.
+        """
         return map(self._arrow, self._frames(n, seed, given, where))
 
     def predict_proba(self, table: Any) -> pd.DataFrame:
-        """The probability of each class for each row of a table; one column a class, in schema order."""
-        raise NotImplementedError
+        """The probability of each class for each row of a table.
+
+        Args:
+            table: Rows with the schema's features: whatever `open_table` takes.
+
+        Returns:
+            One row a row, one column a class, in schema order.
+
+        Raises:
+            ArgumentError: If the schema has no label, or the model does not classify.
+        """
+        if self.schema.label is None:
+            raise ArgumentError("this release has no label, so there is nothing to predict")
+        return pd.DataFrame(class_probabilities(self.model, table), columns=self.layout.class_names())
 
     def log_density(self, table: Any) -> FloatArray:
-        """log p(x) for each row, or log p(x, y) where the table has the label column."""
-        raise NotImplementedError
+        """log p(x) for each row, or log p(x, y) where the table has the label column.
 
-    def save(self, path: str | Path) -> None:
-        """Write the release to one file."""
+        A probability mass in categories, atoms and stepped columns, a density in the others. Cells that
+        have no place in the schema are integrated out. Integrals over boxes of a latent Gaussian are
+        evaluated on a fixed set of quasi-random points: deterministic, right to a few percent on most rows.
+
+        Args:
+            table: Rows with the schema's features: whatever `open_table` takes.
+
+        Returns:
+            One number a row.
+
+        Raises:
+            ArgumentError: If the model has no density.
+        """
+        return log_density(self.model, table)
+
+    def train(
+        self,
+        training: Training | None = None,
+        *,
+        module: Any = None,
+        warm: bool = False,
+        resume: bool = False,
+        checkpoint: str | Path | None = None,
+        on_step: Callable[[int, int, float], None] = lambda step, steps, loss: None,
+    ) -> Release:
+        """A release with a generator trained on what was bought. It costs no privacy, however often.
+
+        Args:
+            training: The settings; they say what the network looks like.
+            module: An equinox module of your own, called as module(noise, one_hot_class) for one row.
+            warm: Begin with the weights of this release.
+            resume: Go on with a training that was interrupted, with its own settings.
+            checkpoint: A file in which the release is kept while it is trained, every few seconds; an interrupt leaves
+                it at the last block of steps. Without one, an interrupt ends the training with a warning, and the
+                release comes back as far as it is, to be resumed.
+            on_step: Hears the step, how many there are at most, and the loss.
+
+        Returns:
+            The trained release, with the same guarantee.
+
+        Raises:
+            ArgumentError: If there is nothing to train in this release, or the arguments do not go together.
+        """
+        if not isinstance(self.model, Trainable):
+            raise ArgumentError(f"there is nothing to train in a release of mechanism {one_line(self.mechanism)!r}")
+
+        def keep(model: Model) -> None:
+            assert checkpoint is not None
+            replace(self, model=model).save(checkpoint)
+
+        kept = None if checkpoint is None else keep
+        done = self.model.train(training, module=module, warm=warm, resume=resume, keep=kept, on_step=on_step)
+        return replace(self, model=done)
+
+    def using(self, library: str) -> Release:
+        """The same release, its generator sampled with "numpy" or with "jax".
+
+        Args:
+            library: "numpy" or "jax".
+
+        Returns:
+            The release.
+
+        Raises:
+            ArgumentError: If the model is no generator of sfumato's own, or there is no such library.
+        """
+        if not isinstance(self.model, GeneratorModel):
+            raise ArgumentError("only generators are sampled with one library or another")
+        return replace(self, model=self.model.using(library))
+
+    def save(self, path: str | Path, compact: bool = False) -> None:
+        """Write the release to one file.
+
+        Args:
+            path: Where to; what is there is replaced.
+            compact: Leave the noisy answers out, which the model does not need.
+
+        Raises:
+            OutputError: If it cannot be written there.
+        """
         from sfumato.release.file import write
 
-        write(self, path)
-
-    def _condition(self, given: Mapping[str, Any]) -> Given:
-        raise NotImplementedError
-
-    def _columns(self, n: int, rng: np.random.Generator, condition: Given | None) -> tuple[list[Any], IntArray]:
-        """n rows: their feature columns in the schema's types, and their labels."""
-        raise NotImplementedError
+        write(replace(self, answers=()) if compact else self, path)
 
     def _frames(
         self, n: int, seed: int | None, given: Mapping[str, Any] | None, where: Where | None
@@ -154,19 +241,19 @@ class Release:
         rng = np.random.default_rng(seed)
         if given is not None and not isinstance(given, Mapping):
             raise ArgumentError("given must be a mapping of columns to values, like {'income': '>50K'}")
-        condition = self._condition(given) if given else None
+        held = Held.of(self.model, given) if given else None
         if where is not None:
-            return keep_where(lambda size: self._frame(size, rng, condition), int(n), row_filter(where, self.schema))
+            return keep_where(lambda size: self._frame(size, rng, held), int(n), row_filter(where, self.schema))
         sizes = (min(BATCH_ROWS, int(n) - start) for start in range(0, max(int(n), 1), BATCH_ROWS))
-        return (self._frame(size, rng, condition) for size in sizes)
+        return (self._frame(size, rng, held) for size in sizes)
 
-    def _frame(self, n: int, rng: np.random.Generator, condition: Given | None) -> pd.DataFrame:
-        decoded, labels = self._columns(n, rng, condition)
+    def _frame(self, n: int, rng: np.random.Generator, held: Held | None) -> pd.DataFrame:
+        decoded, labels = self.model.draw(n, rng, None if held is None else held.condition)
         columns = dict(zip(self.layout.names, decoded, strict=True))
         if self.layout.label is not None and self.layout.label_bins is not None:
             columns[self.layout.label] = self.layout.label_bins.decode(labels, rng.random(n))
-        if condition is not None:
-            columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in condition.fixed(n).items()}
+        if held is not None:
+            columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in held.fixed(n).items()}
         return pd.DataFrame({name: columns[name] for name in self.schema.columns})
 
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # what a layout is made of is told apart by its `type`: the p
     from sfumato.schema.schema import Category, Column, Date, Group, Number, Schema
 
 DEFAULT_BINS = 256  # where the schema is silent
+ROW = "row"  # the unit of privacy where the schema names none
 NOWHERE = -1  # the code of a cell that has no bin
 LOG_STEPS = 10_000  # a log scale without a step is linear below this fraction of the range
 SLIVER = 1e-9  # of the range: an edge this close to an atom is the atom
@@ -230,6 +231,11 @@ class Layout:
     def sizes(self) -> tuple[int, ...]:
         """How many bins each feature has."""
         return tuple(bins.size for bins in self.bins)
+
+    @property
+    def dim(self) -> int:
+        """Coordinates of the space that rows are modelled in: one a feature, or those of the groups' projections."""
+        return sum(group.directions for group in self.groups) if self.groups else len(self.names)
 
     def class_names(self) -> list[Any]:
         """What to call each class: its category, or the interval of its bin."""

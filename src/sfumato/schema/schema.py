@@ -34,6 +34,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, Va
 
 from sfumato.errors import SchemaError
 from sfumato.files import replacing
+from sfumato.schema.layout import ROW
 from sfumato.text import canonical, one_line
 
 FINEST_STEP = 2.0**-50  # of the larger bound: a finer grid would not be representable
@@ -47,7 +48,6 @@ MOST_ENTRIES = 1 << 22  # of a projection's matrix
 DEFAULT_SIDE = 8
 DEFAULT_DIRECTIONS = 64
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
-ROW = "row"  # the unit of privacy where the schema names none
 MOST_YAML = 1 << 22  # letters: PyYAML reads them slowly
 MOST_ITEMS = 1 << 20  # of a YAML document, each alias counted as what it stands for
 MERGE_TAG = "tag:yaml.org,2002:merge"

@@ -151,7 +151,7 @@ def test_no_cell_below_l_min_is_left() -> None:
 
 
 def test_larger_noise_on_a_point_makes_more_cells_and_never_too_many() -> None:
-    cells = [len(fit(adapt=None, sigma_max=sigma).mixture.weights) for sigma in (0.05, 0.3, 10.0)]
+    cells = [len(fit(adapt=None, sigma_max=sigma).model.mixture.weights) for sigma in (0.05, 0.3, 10.0)]
     assert cells == sorted(cells)
     assert cells[0] < cells[1]
     assert cells[-1] <= 2 * TUNING.most
@@ -172,7 +172,7 @@ def test_means_without_noise_stay_and_drowned_ones_meet() -> None:
 
 
 def test_cells_of_a_class_share_its_shape() -> None:
-    mixture = fit(adapt=None, sigma_max=0.3).mixture
+    mixture = fit(adapt=None, sigma_max=0.3).model.mixture
     assert len(mixture.covariances) == 2 < len(mixture.weights) == len(mixture.scales)
     own = mixture.component_class == 0
     assert mixture.scales[own] ** 2 @ mixture.weights[own] / mixture.weights[own].sum() == pytest.approx(1.0)
@@ -213,17 +213,17 @@ def test_shares_of_every_option_add_up(adapt: Any) -> None:
 
 
 def test_labels_are_adapted_by_default_where_there_are_any() -> None:
-    assert fit().labeller is not None
-    assert fit(adapt=None).labeller is None
+    assert fit().model.labeller is not None
+    assert fit(adapt=None).model.labeller is None
     none = fit(corners(2000, 0), {"columns": COLUMNS})
-    assert none.labeller is None
+    assert none.model.labeller is None
     assert len(none.sample(3, seed=0).columns) == 3
 
 
 def test_a_seed_repeats_a_fit() -> None:
     first, again, other = fit(), fit(), fit(insecure_seed=2)
     assert first.sample(50, seed=3).equals(again.sample(50, seed=3))
-    assert not np.array_equal(first.mixture.means, other.mixture.means)
+    assert not np.array_equal(first.model.mixture.means, other.model.mixture.means)
 
 
 # What it is worth

@@ -128,6 +128,6 @@ def test_a_whole_fit_with_points_and_labels(jax: None) -> None:
     assert [event.name for event in told if isinstance(event, sf.Spending)] == [each.title for each in asked.rounds]
     assert max(event.step for event in told if isinstance(event, sf.Step)) <= FEW.steps
     assert math.hypot(*(spend.mu for spend in spends)) == pytest.approx(asked.mu, rel=1e-9)
-    assert made.labeller is not None
+    assert made.model.labeller is not None
     drawn = made.sample(2000, seed=0)
     assert ((drawn["x"] > 4) == (drawn["y"] == "yes")).mean() > 0.8

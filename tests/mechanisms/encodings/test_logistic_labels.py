@@ -121,8 +121,8 @@ def rate(release: sf.Release, x: int) -> float:
 def test_evidence_that_the_columns_share_is_counted_once() -> None:
     """The truth is 1 / (1 + exp(2)) at 0 and its complement at 4; twice the evidence would be 0.018 and 0.982."""
     release = fit(True)
-    assert release.labeller is not None
-    found = np.exp(release.labeller.log_probabilities([np.array([0, 4]), np.array([0, 4])]))[:, 1]
+    assert release.model.labeller is not None
+    found = np.exp(release.model.labeller.log_probabilities([np.array([0, 4]), np.array([0, 4])]))[:, 1]
     np.testing.assert_allclose(found, [0.119, 0.881], atol=0.03)
 
 
@@ -130,7 +130,7 @@ def test_where_there_are_hardly_any_rows_noise_is_not_believed() -> None:
     """With 30 rows at epsilon 0.5 the gradient drowns; steps are as long as it stands above its noise."""
     for seed in range(3):
         release = fit(True, epsilon=0.5, n=30, seed=seed)
-        assert release.labeller is not None
+        assert release.model.labeller is not None
         assert np.isfinite(release.log_density(pd.DataFrame({"x": [0], "z": [4], "y": ["yes"]}))).all()
 
 

@@ -99,8 +99,8 @@ def test_a_release_of_clusters_comes_back_from_its_file(tmp_path) -> None:
     model = fit(rows(500)[0], components_per_class=3)
     model.release_.save(tmp_path / "r.sfumato")
     again = sf.load(tmp_path / "r.sfumato")
-    np.testing.assert_array_equal(again.mixture.means, model.means_)
-    np.testing.assert_array_equal(again.mixture.component_class, [0, 0, 0])
+    np.testing.assert_array_equal(again.model.mixture.means, model.means_)
+    np.testing.assert_array_equal(again.model.mixture.component_class, [0, 0, 0])
     assert again.sample(50, seed=1).equals(model.release_.sample(50, seed=1))
 
 

@@ -75,9 +75,9 @@ def run(
     mechanism = sf.Mixture(components=1)
     planned = sf.plan(described, epsilon=epsilon, delta=1e-6, mechanism=mechanism, rows=max(1, len(batch)))
     asker = Exact(batch, Budget(planned.mu), scale, seed)
-    scores, mixture, _ = run_mixture(mechanism, asker, planned)
-    assert isinstance(scores, Scores)
-    return scores, mixture, asker, planned
+    model = run_mixture(mechanism, asker, planned)
+    assert isinstance(model.encoder, Scores)
+    return model.encoder, model.mixture, asker, planned
 
 
 def check(mixture: GaussianMixture, classes: int, columns: int) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 from tests.configs import asked
+from tests.release.files import with_model
 
 import sfumato as sf
 from sfumato.encoding.marginals import Marginals
@@ -76,7 +77,7 @@ def fit(table: pd.DataFrame, schema: dict[str, Any] = SCHEMA, epsilon: float = 1
 
 def check(release: sf.Release, sizes: list[int] | None = None) -> None:
     """A model that anyone can use: probabilities, numbers, covariances, classes in order."""
-    mixture, columns = release.mixture, len(release.layout.names)
+    mixture, columns = release.model.mixture, len(release.layout.names)
     assert (mixture.weights > 0).all()
     assert mixture.weights.sum() == pytest.approx(1.0)
     assert mixture.means.shape == (mixture.components, columns)
@@ -203,9 +204,11 @@ def found() -> sf.Release:
 
 def test_two_clumps_are_found(found: sf.Release) -> None:
     check(found, [2, 2])
-    mine = found.mixture.members(1)
-    assert found.mixture.weights[mine] / found.mixture.class_weights[1] == pytest.approx([0.5, 0.5], abs=0.02)
-    low, high = sorted(found.mixture.means[mine][:, 0])
+    mine = found.model.mixture.members(1)
+    assert found.model.mixture.weights[mine] / found.model.mixture.class_weights[1] == pytest.approx(
+        [0.5, 0.5], abs=0.02
+    )
+    low, high = sorted(found.model.mixture.means[mine][:, 0])
     assert low < -0.6
     assert high > 0.6
     made = found.sample(20_000, seed=0)
@@ -220,25 +223,30 @@ def test_two_clumps_are_found(found: sf.Release) -> None:
 def test_the_parts_have_the_moments_of_the_whole() -> None:
     """However the cells lie: means and variances of all components of a class are those that its marginals imply."""
     made = fit(clumps(20_000), epsilon=50.0, components=8)
-    assert isinstance(made.encoder, Scores)
+    assert isinstance(made.model.encoder, Scores)
     for k in range(2):
-        mine = made.mixture.members(k)
-        weights, means = made.mixture.weights[mine] / made.mixture.class_weights[k], made.mixture.means[mine]
+        mine = made.model.mixture.members(k)
+        weights, means = (
+            made.model.mixture.weights[mine] / made.model.mixture.class_weights[k],
+            made.model.mixture.means[mine],
+        )
         whole = weights @ means
-        np.testing.assert_allclose(whole, made.encoder.means()[k], atol=0.02)
-        within = np.einsum("c,cii->i", weights, made.mixture.covariances[mine])
+        np.testing.assert_allclose(whole, made.model.encoder.means()[k], atol=0.02)
+        within = np.einsum("c,cii->i", weights, made.model.mixture.covariances[mine])
         variances = within + weights @ means**2 - whole**2
-        np.testing.assert_allclose(variances, made.encoder.variances()[k], atol=0.05)
+        np.testing.assert_allclose(variances, made.model.encoder.variances()[k], atol=0.05)
 
 
 def distances(release: sf.Release, rows: int = 60_000) -> list[tuple[float, int]]:
     """Chi-square of every column's bins in every class against the released masses, and its degrees of freedom."""
     made = release.sample(rows, seed=3)
     found = []
-    assert isinstance(release.encoder, Scores)
+    assert isinstance(release.model.encoder, Scores)
     for k, label in enumerate(release.layout.class_names()):
         mine = made[made[release.layout.label] == label]
-        for name, bins, column in zip(release.layout.names, release.layout.bins, release.encoder.columns, strict=True):
+        for name, bins, column in zip(
+            release.layout.names, release.layout.bins, release.model.encoder.columns, strict=True
+        ):
             if bins.ordered:
                 codes = bins.code(mine[name].to_numpy(dtype=float))  # type: ignore[union-attr]
             else:
@@ -255,8 +263,8 @@ def distances(release: sf.Release, rows: int = 60_000) -> list[tuple[float, int]
 
 
 def without_matching(release: sf.Release) -> sf.Release:
-    assert isinstance(release.encoder, Scores)
-    return replace(release, encoder=Scores(tuple(replace(c, latent=None) for c in release.encoder.columns)))
+    assert isinstance(release.model.encoder, Scores)
+    return with_model(release, encoder=Scores(tuple(replace(c, latent=None) for c in release.model.encoder.columns)))
 
 
 def test_the_marginals_of_samples_are_the_released_masses(found: sf.Release) -> None:
@@ -289,9 +297,9 @@ def test_a_class_that_has_no_rows_beside_one_that_has_many() -> None:
     table = clumps(5000)
     made = fit(table[table["kind"] == "two"], components=3)
     check(made, [3, 3])
-    assert made.mixture.class_weights[1] > 0.9
+    assert made.model.mixture.class_weights[1] > 0.9
     chosen = fit(table[table["kind"] == "two"], epsilon=20.0, rows=5000)
-    sizes = np.bincount(chosen.mixture.component_class)
+    sizes = np.bincount(chosen.model.mixture.component_class)
     assert sizes[0] == 1 < sizes[1]  # each class has the number that its own rows pay for
     check(chosen)
 
@@ -300,7 +308,7 @@ def test_no_label() -> None:
     schema = {"columns": {name: column for name, column in SCHEMA["columns"].items() if name != "kind"}}
     made = fit(clumps(3000), schema, components=3)
     check(made, [3])
-    assert made.mixture.classes == 1
+    assert made.model.mixture.classes == 1
 
 
 def test_a_constant_column() -> None:
@@ -332,7 +340,7 @@ def test_sixty_columns() -> None:
     check(fit(table, schema, components=2), [2])
     sure = fit(table, schema, epsilon=50.0, components=2)
     check(sure, [2])
-    assert np.abs(sure.mixture.means[0] - sure.mixture.means[1]).mean() > 1.0
+    assert np.abs(sure.model.mixture.means[0] - sure.model.mixture.means[1]).mean() > 1.0
 
 
 # --- the pieces

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.configs import asked
-from tests.release.test_release_groups import SMALL, images
+from tests.models.test_mixture_groups import SMALL, images
 
 from sfumato.api import Job, prepare
 from sfumato.encoding.projected import Projected
@@ -93,7 +93,8 @@ def buy(
     given |= {"insecure_seed": 1, "workers": 1} | options
     job = prepare(table, schema, **asked(**given))
     recorder = Recorder(Client(job.curator()))
-    return Bought(job, recorder.asked, *job.mechanism.run(recorder, job.plan))
+    model: Any = job.mechanism.run(recorder, job.plan)
+    return Bought(job, recorder.asked, model.encoder, model.bought)
 
 
 def check_all_is_spent(made: Bought) -> None:

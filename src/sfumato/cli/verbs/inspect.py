@@ -15,7 +15,8 @@ from sfumato.cli.releases import release_data
 from sfumato.text import one_line
 
 if TYPE_CHECKING:
-    from sfumato.release.release import Guarantee, Release
+    from sfumato.private.guarantee import Guarantee
+    from sfumato.release.release import Release
 
 TOLD_WIDTH = 96
 INDENT = " " * len("Guarantee  ")
@@ -51,7 +52,7 @@ def _print_release(made: Release) -> None:
     _print_generator(made)
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
-        labeller = getattr(made, "labeller", None)
+        labeller = getattr(made.model, "labeller", None)
         if labeller is not None:
             print(f"  ({1.0 - labeller.alpha:.0%} of the labels are drawn from a logistic model)")
         for name, weight in zip(made.layout.class_names(), made.class_weights, strict=True):
@@ -66,12 +67,12 @@ def _print_release(made: Release) -> None:
 
 
 def _print_generator(made: Release) -> None:
-    from sfumato.release.generator import GeneratorRelease
+    from sfumato.models import GeneratorModel
 
-    if not isinstance(made, GeneratorRelease):
+    if not isinstance(made.model, GeneratorModel):
         return
-    progress = made.progress
-    print(f"\nBought once: {made.bought}.")
+    progress = made.model.progress
+    print(f"\nBought once: {made.model.bought}.")
     if progress.number == 0:
         print("Not trained yet: rows come from a Gaussian for each class. `sfumato train` trains it, for free.")
         return
@@ -91,4 +92,4 @@ def _shows_rows(made: Release) -> bool:
     """Whether every row was released with noise of its own."""
     from sfumato.models.bought import BoughtRows
 
-    return isinstance(getattr(made, "bought", None), BoughtRows)
+    return isinstance(getattr(made.model, "bought", None), BoughtRows)

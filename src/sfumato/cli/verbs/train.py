@@ -41,10 +41,10 @@ def train(
     """Train a generator on what a release bought. Costs no privacy, however often."""
     from sfumato.api import load
     from sfumato.files import check_writable
-    from sfumato.release.generator import GeneratorRelease
+    from sfumato.models import GeneratorModel
 
     made = load(release)
-    if not isinstance(made, GeneratorRelease):
+    if not isinstance(made.model, GeneratorModel):
         raise ArgumentError(f"{release} is a release of mechanism {made.mechanism}: there is nothing to train in it")
     place = release if output is None else output
     check_writable(place)
@@ -55,4 +55,5 @@ def train(
     if as_json:
         print_json({"output": str(place)} | release_data(done))
     else:
-        print(f"wrote {place}: training {done.progress.number} on what was bought\n{done.guarantee}")
+        assert isinstance(done.model, GeneratorModel)
+        print(f"wrote {place}: training {done.model.progress.number} on what was bought\n{done.guarantee}")

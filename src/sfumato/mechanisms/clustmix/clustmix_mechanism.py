@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sfumato.config import option
 from sfumato.errors import ArgumentError
@@ -13,6 +13,7 @@ from sfumato.mechanisms.tuning import ADAPT, GROUPS, MIXTURE, ROUND, GroupTuning
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
+    from sfumato.models.mixture_model import MixtureModel
 
 MOST_SIGMA = 10.0
 CELLS = "docs/proofs/clustmix.md, section 6: rows held out of Adult's train split"
@@ -165,7 +166,7 @@ class Clustmix:
 
         return plan_clustmix(self, public)
 
-    def run(self, curator: Asker, plan: Plan) -> Any:
+    def run(self, curator: Asker, plan: Plan) -> MixtureModel:
         """Ask every round through the curator, and build the model from the answers.
 
         Args:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
@@ -25,19 +24,15 @@ from sfumato.mechanisms.clustmix.clustmix_rounds import ClustmixDetails, encodin
 from sfumato.mechanisms.clustmix.inducing_points import move_points
 from sfumato.mechanisms.encodings.score_encoding import LearnedScores
 from sfumato.mechanisms.questions import cells_at, score_image
-from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.labeller import Labeller
-from sfumato.models.quadratic import QuadraticLabeller
+from sfumato.models.mixture_model import MixtureModel
 from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.training.extra import check_extra
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.clustmix.clustmix_mechanism import Clustmix
 
-Fitted = tuple[Scores | Projected, GaussianMixture, Labeller | QuadraticLabeller | None]
 
-
-def run_clustmix(mechanism: Clustmix, curator: Asker, plan: Plan) -> Fitted:
+def run_clustmix(mechanism: Clustmix, curator: Asker, plan: Plan) -> MixtureModel:
     """Ask all queries and build the model from their answers."""
     if plan.has("features"):
         check_extra("adapt='points'")
@@ -53,7 +48,7 @@ def run_clustmix(mechanism: Clustmix, curator: Asker, plan: Plan) -> Fitted:
     mixture = learned.mixture(found, shapes)
     encoder = learned.encoder(curator, plan, mixture)
     labels = learned.labels(curator, plan, encoder, mixture, mechanism.held) if plan.has("labels") else None
-    return encoder, mixture, labels
+    return MixtureModel(plan.layout, encoder, mixture, labels)
 
 
 def adapt_points(

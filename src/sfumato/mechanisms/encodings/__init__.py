@@ -16,8 +16,7 @@ from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share
 from sfumato.mechanisms.cell_shapes import FoundCells
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.labeller import Labeller
-from sfumato.models.quadratic import QuadraticLabeller
+from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.private.queries.base import Image
 from sfumato.schema.layout import FloatArray
 

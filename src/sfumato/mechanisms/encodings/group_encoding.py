@@ -25,7 +25,7 @@ from sfumato.mechanisms.encodings.quadratic_labels import fit_quadratic_labels, 
 from sfumato.mechanisms.questions import projected_image
 from sfumato.mechanisms.tuning import GroupTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.quadratic import QuadraticLabeller
+from sfumato.models.labellers import QuadraticLabeller
 from sfumato.private.queries.images import ProjectedImage
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.projections import Projection

@@ -20,7 +20,7 @@ from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.questions import label_gradient, label_model, unpack
 from sfumato.mechanisms.tuning import LabelTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.labeller import MOST_EVIDENCE, Labeller
+from sfumato.models.labellers import MOST_EVIDENCE, Labeller
 from sfumato.schema.layout import FloatArray, IntArray
 
 

@@ -15,7 +15,7 @@ from sfumato.mechanisms.encodings.group_shape import Directions, Shape
 from sfumato.mechanisms.questions import clipped_gradient, projected_image, unpack
 from sfumato.mechanisms.tuning import GroupTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.quadratic import QuadraticLabeller
+from sfumato.models.labellers import QuadraticLabeller
 from sfumato.private.queries.base import LATENT_BITS, MAP_BITS
 from sfumato.private.queries.features import QuadraticImage
 from sfumato.schema.layout import FloatArray, IntArray

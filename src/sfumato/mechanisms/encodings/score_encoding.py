@@ -21,7 +21,7 @@ from sfumato.mechanisms.encodings.logistic_labels import fit_logistic_labels
 from sfumato.mechanisms.questions import score_image, unpack
 from sfumato.mechanisms.tuning import HistogramTuning, LabelTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.labeller import Labeller
+from sfumato.models.labellers import Labeller
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.images import ScoreImage
 from sfumato.schema.layout import FloatArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sfumato.config import option
 from sfumato.errors import ArgumentError
@@ -13,6 +13,7 @@ from sfumato.mechanisms.tuning import ADAPT, MIXTURE, ROUND, GroupTuning, Histog
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
+    from sfumato.models.mixture_model import MixtureModel
 
 COMPONENTS = "docs/proofs/mixture.md, section 7: Adult's and Census-Income's train splits"
 AFFINE = "docs/proofs/mixture.md, section 6: synthetic mixtures of other seeds than those reported"
@@ -121,7 +122,7 @@ class Mixture:
 
         return plan_mixture(self, public)
 
-    def run(self, curator: Asker, plan: Plan) -> Any:
+    def run(self, curator: Asker, plan: Plan) -> MixtureModel:
         """Ask every round through the curator, and build the model from the answers.
 
         Args:

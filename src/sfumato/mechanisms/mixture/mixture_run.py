@@ -27,8 +27,8 @@ from sfumato.mechanisms.mixture.mixture_rounds import MixtureDetails
 from sfumato.mechanisms.mixture.one_gaussian import fit_one_gaussian
 from sfumato.mechanisms.mixture.score_components import fit_components
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.models.labeller import Labeller
-from sfumato.models.quadratic import QuadraticLabeller
+from sfumato.models.labellers import Labeller, QuadraticLabeller
+from sfumato.models.mixture_model import MixtureModel
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.mixture.mixture_mechanism import Mixture
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 Fitted = tuple[Scores | Affine | Projected, GaussianMixture, Labeller | QuadraticLabeller | None]
 
 
-def run_mixture(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
+def run_mixture(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel:
     """Ask all queries and build the model from their answers."""
     fit = {"scores": fit_scores, "affine": fit_affine, "projected": fit_groups}[plan.encoding]
-    return fit(mechanism, curator, plan)
+    return MixtureModel(plan.layout, *fit(mechanism, curator, plan))
 
 
 def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:

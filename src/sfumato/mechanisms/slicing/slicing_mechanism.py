@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sfumato.config import option
 from sfumato.errors import ArgumentError
@@ -14,6 +14,7 @@ from sfumato.training.settings import Training
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
+    from sfumato.models.generator_model import GeneratorModel
 
 MOST_SLICES = 1 << 20
 MOST_SLICE_DIM = 16
@@ -138,7 +139,7 @@ class Slicing:
 
         return plan_slicing(self, public)
 
-    def run(self, curator: Asker, plan: Plan) -> Any:
+    def run(self, curator: Asker, plan: Plan) -> GeneratorModel:
         """Ask every round through the curator, and keep what generators are trained on.
 
         Args:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.encoding.projected import Projected
-from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.questions import unpack, wave_image, wave_radians
 from sfumato.mechanisms.slicing.slice_spaces import SliceSpace, learn_space
 from sfumato.mechanisms.slicing.slicing_rounds import SlicingDetails, row_vectors
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves
+from sfumato.models.generator_model import GeneratorModel
 from sfumato.private.queries.base import LATENT_BITS
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.slicing.law import Slices
@@ -30,13 +29,16 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.slicing.slicing_mechanism import Slicing
 
 
-def run_slicing(mechanism: Slicing, curator: Asker, plan: Plan) -> tuple[Scores | Projected, Bought]:
+def run_slicing(mechanism: Slicing, curator: Asker, plan: Plan) -> GeneratorModel:
     """Ask for the encoding, then for what generators are trained on."""
     details = plan.part(SlicingDetails)
     space = learn_space(mechanism, curator, plan)
+    bought: Bought
     if details.form == "rows":
-        return space.encoder, buy_rows(curator, space, details, mechanism.tuning.class_height)
-    return space.encoder, buy_waves(curator, space, mechanism.tuning.waves.count_share)
+        bought = buy_rows(curator, space, details, mechanism.tuning.class_height)
+    else:
+        bought = buy_waves(curator, space, mechanism.tuning.waves.count_share)
+    return GeneratorModel.begin(plan.layout, space.encoder, bought)
 
 
 def buy_waves(curator: Asker, space: SliceSpace, count_share: float) -> BoughtWaves:

@@ -8,15 +8,15 @@ queries of mu_0 together (Greenewald et al. 2024, arXiv 2410.19941, give a bound
     delta(epsilon) = E_S[ delta_GDP(epsilon; sqrt(mu_0^2 + D^2 S / sigma^2)) ].
 
 The law of S does not depend on u: U has entries N(0, 1/d), so it is chi-square with m' degrees of freedom, over d.
-A release has slices once at the most.
+A release takes slices once.
 
 A unit of m rows, each of which moves by at most D, has T at most (m D^2 / sigma^2) times the largest of m such S,
 whatever the directions: P(S > s) is then at most m times that of one.
 
 The expectation is taken on a grid, on the safe side; docs/proofs/slicing.md, section 2, has the argument. In short:
 delta as a function of t = mu^2 is convex up to 2 (sqrt(1 + epsilon^2) - 1); continued by its tangent it is convex
-everywhere, and no smaller. For a convex function, moving the mass of a cell to its ends, its mean kept, is safe, cell
-by cell. At deltas up to 1e-3 the tangent costs nothing that one could see.
+everywhere, and no smaller. For a convex function, moving the mass of a cell to its ends, its mean kept, is safe. At
+deltas up to 1e-3 the tangent costs nothing that one could see.
 """
 
 from __future__ import annotations
@@ -56,12 +56,20 @@ FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 class Slices:
     """Noisy projections of every row: all that has to be known to say what they cost.
 
-    `projections` is m', the columns of U in all slices; `distance` bounds how far one unit's rows can move, in L2;
-    `sigma` is the noise on every projection; `rows` of a unit may move. U as published is rounded:
-    |u^T published U| is at most |u^T U| + `rounding` for a unit vector u.
+    Attributes:
+        dim: d, the numbers in a row.
+        projections: m', the columns of U.
+        distance: how far one unit's rows can move together, in L2.
+        sigma: the noise on every projection.
+        rounding: U as published is rounded: |u^T published U| <= |u^T U| + rounding for a unit vector u.
+        rows: of one unit that may move.
 
-    >>> Slices(dim=100, projections=100, distance=1.0, sigma=3.85)
-    Slices(dim=100, projections=100, distance=1.0, sigma=3.85, rounding=0.0, rows=1)
+    Raises:
+        ArgumentError: where one of them is out of its range.
+
+    Example:
+        >>> Slices(dim=100, projections=100, distance=1.0, sigma=3.85)
+        Slices(dim=100, projections=100, distance=1.0, sigma=3.85, rounding=0.0, rows=1)
     """
 
     dim: int
@@ -105,42 +113,40 @@ class Slices:
 
 
 def sliced_delta(epsilon: float, mu: float, slices: Slices) -> float:
-    """delta(epsilon) of slices with Gaussian queries of `mu` together, never below the true value."""
+    """delta(epsilon) of these slices with Gaussian queries of `mu` together, never below the true value."""
     if epsilon < _SMALLEST_EPSILON:
         return 1.0
-    grid = _grid(slices.dim, slices.projections, slices.rows)
-    base = mu * mu + slices.shift
-    squares = base + slices.weight * (grid.first + grid.step * np.arange(len(grid.masses), dtype=np.float64))
-    found = float(grid.masses @ _convex_deltas(epsilon, squares * (1.0 + _ROUNDINGS)))
-    found += grid.beyond * _tangent(epsilon)[1] * (base + slices.weight * grid.reach)  # no slope is steeper
+    grid = _grid(slices.projections, slices.rows)
+    base, scale = mu * mu + slices.shift, slices.weight / slices.dim
+    found = float(grid.masses @ _convex_deltas(epsilon, (base + scale * grid.points) * (1.0 + _ROUNDINGS)))
+    # The mean of a chi-square beyond x > n is at most x + 2 x / (x - n + 2), no more than 2 x; no slope is steeper.
+    found += grid.beyond * _tangent(epsilon)[1] * (base + scale * 2.0 * float(grid.points[-1]))
     return min(1.0, found * (1.0 + _MASS_ERROR) + sys.float_info.min)
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """A measure on first, first + step, ...; `beyond` is the mass further up, with a mean of at most `reach` there."""
+    """A measure on points, with the mass beyond the last of them."""
 
-    first: float
-    step: float
+    points: FloatArray
     masses: FloatArray
     beyond: float
-    reach: float
 
 
 @lru_cache(maxsize=64)
-def _grid(dim: int, projections: int, rows: int) -> _Grid:
-    """The law of S, a chi-square over dim, or of the largest of `rows` such."""
+def _grid(projections: int, rows: int) -> _Grid:
+    """The law of a chi-square, or of the largest of `rows` such, however they depend on each other, moved up."""
     half = projections / 2
-    low = 2.0 / dim * float(gammaincinv(half, _BELOW)) if rows == 1 else 0.0
-    high = 2.0 / dim * float(gammainccinv(half, _BEYOND / rows))
-    step = (high - low) / _POINTS
-    edges: FloatArray = low + step * np.arange(_POINTS + 1, dtype=np.float64)
-    at: FloatArray = edges * dim / 2.0
-    own, biased = (_Tails(np.asarray(gammainc(h, at)), np.asarray(gammaincc(h, at))) for h in (half, half + 1))
-    reach = 2.0 * high  # the mean of a chi-square beyond x is at most x + 2 x / (x - n + 2): no more than 2 x, as x > n
-    if rows > 1:
-        return _largest(edges, step, own.above, rows, reach)
-    return _split(edges, step, own, biased, projections / dim, reach)
+    low = float(gammaincinv(half, _BELOW)) if rows == 1 else 0.0
+    at: FloatArray = np.linspace(low, float(gammainccinv(half, _BEYOND / rows)), _POINTS + 1)
+    own = _Tails(np.asarray(gammainc(half, at)), np.asarray(gammaincc(half, at)))
+    more = 1.0 + _MASS_ERROR
+    if rows == 1:
+        biased = _Tails(np.asarray(gammainc(half + 1, at)), np.asarray(gammaincc(half + 1, at)))
+        return _Grid(2.0 * at, _split(at, own, biased, half) * more, float(own.above[-1]) * more)
+    tails = np.minimum(1.0, rows * own.above * more)  # P(any > s) <= rows P(one > s)
+    masses = np.maximum(np.append(1.0 - tails[0], -np.diff(tails)), 0.0)
+    return _Grid(2.0 * at, masses * more, float(tails[-1]) * more)
 
 
 @dataclass(frozen=True)
@@ -156,26 +162,18 @@ class _Tails:
         return np.maximum(np.where(low, np.diff(self.below), -np.diff(self.above)), 0.0)
 
 
-def _split(edges: FloatArray, step: float, own: _Tails, biased: _Tails, mean: float, reach: float) -> _Grid:
+def _split(edges: FloatArray, own: _Tails, biased: _Tails, mean: float) -> FloatArray:
     """Move the mass of every cell to its two ends so that its mean is kept, or a little larger.
 
-    E[T; cell] = E[T] times the mass that the size-biased law has there: one more degree of freedom in each half.
+    E[X; cell] = E[X] times the mass that the size-biased law has there: one more in the shape of the gamma law.
     """
     mass = own.between()
     centre = mean * biased.between() / np.maximum(mass, sys.float_info.min)
-    upper = np.clip((centre - edges[:-1]) / step, 0.0, 1.0 - _SHARE_ERROR) + _SHARE_ERROR
+    upper = np.clip((centre - edges[:-1]) / np.diff(edges), 0.0, 1.0 - _SHARE_ERROR) + _SHARE_ERROR
     masses = np.append(mass * (1.0 - upper), 0.0)
     masses[1:] += mass * upper
     masses[0] += own.below[0]
-    more = 1.0 + _MASS_ERROR
-    return _Grid(float(edges[0]), step, masses * more, float(own.above[-1]) * more, reach)
-
-
-def _largest(edges: FloatArray, step: float, above: FloatArray, rows: int, reach: float) -> _Grid:
-    """The largest of so many, however they depend on each other: P(any > s) <= rows P(one > s). Moved up a cell."""
-    tails = np.minimum(1.0, rows * above * (1.0 + _MASS_ERROR))
-    masses = np.append(1.0 - tails[0], -np.diff(tails)) * (1.0 + _MASS_ERROR)
-    return _Grid(float(edges[0]), step, np.maximum(masses, 0.0), float(tails[-1]) * (1.0 + _MASS_ERROR), reach)
+    return masses
 
 
 def _tangent(epsilon: float) -> tuple[float, float]:

@@ -1,0 +1,145 @@
+"""What every model of a release can do, and the table of their kinds.
+
+A model is a frozen object of noisy answers and public facts: it draws rows, and some models score and classify rows
+that were coded for them. It never opens a table. A file names its model by its kind, and holds numbers and no code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from sfumato.arrays import Insist, NamedArrays, Specs
+from sfumato.errors import ArgumentError
+from sfumato.private.guarantee import Guarantee
+from sfumato.schema.layout import FloatArray, IntArray, Layout
+
+DRAWS_PER_ROW = 1000  # rejection gives up after drawing this many rows for each one wanted
+SMALLEST_DRAW = 1000
+LARGEST_DRAW = 1 << 16
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """New rows for a model to judge, coded by whoever read them.
+
+    Attributes:
+        codes: For each feature the bin of every row, below 0 where a cell has no place; () where columns are in groups.
+        values: For each feature the value of every row; None for categories.
+    """
+
+    codes: tuple[IntArray, ...]
+    values: tuple[FloatArray | None, ...]
+
+
+@dataclass(frozen=True)
+class GivenCell:
+    """What a column is held at: a bin, and the value inside it where the column is ordered."""
+
+    code: int
+    value: float | None
+
+
+class Model(Protocol):
+    """A distribution of rows that a release publishes.
+
+    Attributes:
+        kind: The name of this kind of model in a file.
+        row_spends: The rounds that bought noisy rows, whose cost `check_guarantee` judges by its own measure.
+    """
+
+    kind: ClassVar[str]
+    row_spends: ClassVar[tuple[str, ...]]
+
+    @property
+    def layout(self) -> Layout:
+        """The public bins of the schema."""
+
+    @property
+    def encoding(self) -> str:
+        """How columns become numbers."""
+
+    @property
+    def class_weights(self) -> FloatArray:
+        """How often each class comes."""
+
+    def check_given(self, names: Iterable[str]) -> None:
+        """Raise an ArgumentError where one of these columns cannot be held at a value."""
+
+    def condition(self, given: Mapping[str, GivenCell]) -> Any:
+        """What `draw` needs to hold columns at values; it means nothing to anyone else."""
+
+    def draw(self, n: int, rng: np.random.Generator, condition: Any = None) -> tuple[list[pd.Series[Any]], IntArray]:
+        """n rows: their feature columns in the schema's types, and their classes."""
+
+    def log_joint(self, rows: CodedRows) -> FloatArray:
+        """log p(x, class), (rows, classes); an ArgumentError where there is no density."""
+
+    def log_posterior(self, rows: CodedRows) -> FloatArray:
+        """log p(class | x), (rows, classes); an ArgumentError where the model does not classify."""
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """The model for a file: facts of plain JSON values, and arrays by name."""
+
+    @classmethod
+    def shapes(cls, layout: Layout, facts: Mapping[str, Any], insist: Insist) -> Specs:
+        """Which arrays belong to these facts, and of what size; checks the facts."""
+
+    @classmethod
+    def from_arrays(cls, layout: Layout, facts: Mapping[str, Any], arrays: NamedArrays, insist: Insist) -> Model:
+        """The model of a file, whose arrays have the shapes that they should: every number checked."""
+
+    def check_guarantee(self, guarantee: Guarantee, unit_rows: int, insist: Insist) -> None:
+        """Whether a guarantee covers what the model holds."""
+
+
+@runtime_checkable
+class Trainable(Protocol):
+    """A model that may be trained further on the noisy answers that it holds."""
+
+    def train(
+        self,
+        training: Any = None,
+        *,
+        module: Any = None,
+        warm: bool = False,
+        resume: bool = False,
+        keep: Callable[[Any], None] | None = None,
+        on_step: Callable[[int, int, float], None] = lambda step, steps, loss: None,
+    ) -> Model:
+        """The model trained; `keep` is handed it on the way."""
+
+
+_KINDS: dict[str, type[Model]] = {}
+AnyModel = TypeVar("AnyModel", bound=Model)
+
+
+def register_model(model: type[AnyModel]) -> type[AnyModel]:
+    """Let files name a kind of model. A class decorator; packages outside may use it for models of their own.
+
+    Args:
+        model: A class with the methods of `Model`; its `kind` is what files will say.
+
+    Returns:
+        The class itself.
+
+    Raises:
+        ArgumentError: If its kind is not a short lower-case name, or another class has it.
+    """
+    if re.fullmatch("[a-z][a-z0-9_.-]{0,63}", model.kind) is None:
+        raise ArgumentError(f"the kind of a model is a short name in lower case, not {model.kind!r}")
+    known = _KINDS.setdefault(model.kind, model)
+    if known is not model and (known.__module__, known.__qualname__) != (model.__module__, model.__qualname__):
+        raise ArgumentError(f"there is another model of kind {model.kind!r}: {known.__module__}.{known.__qualname__}")
+    _KINDS[model.kind] = model
+    return model
+
+
+def find_model(kind: str) -> type[Model] | None:
+    """The class of a kind of model, if there is one."""
+    return _KINDS.get(kind)

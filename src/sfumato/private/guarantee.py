@@ -1,0 +1,129 @@
+"""What the curator hands over beside a model: the guarantee of a release, and the noisy answers as it gave them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import ArgumentError
+from sfumato.private.accounting import Adjacency, Spend
+from sfumato.private.slicing.law import Slices
+from sfumato.schema.layout import ROW
+from sfumato.text import one_line, rounded_up
+
+LONGEST_NAME = 200  # of a mechanism or an answer
+
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a release promises about every unit of the private table.
+
+    It covers this release only: another fit on the same table is another release, and their mu add up in
+    squares. A ledger adds them up; `entry` is then the id under which it counts this one.
+    A release made with a seed was made with noise that anyone can repeat: it has no epsilon.
+    Where noisy projections of every row were asked for (`slices`), mu is that of the other queries; epsilon and delta
+    are of all together.
+
+    Attributes:
+        epsilon: The epsilon of (epsilon, delta)-DP; None where the noise was seeded.
+        delta: The delta of (epsilon, delta)-DP; None where the noise was seeded.
+        mu: All queries but slices together are mu-GDP; None where the noise was seeded.
+        adjacency: Which tables are neighbours.
+        unit: Whose rows are protected together: "row", or the name of the unit column.
+        secure: Whether the noise came from a secure source.
+        spends: What each query cost, in the order of asking.
+        entry: The id of the ledger's entry for this release.
+        slices: Noisy projections of every row that were released.
+
+    Example:
+        >>> made = Guarantee(1.0, 1e-6, 0.2367, Adjacency.LABEL, "row", True, (Spend("labels", 1.0, 4.3, 0.2326),))
+        >>> print(made)
+        (1, 1e-06)-differentially private, 0.2367-GDP; neighbours: the label of one row changed (everything else is \
+public); covers this release only
+    """
+
+    epsilon: float | None
+    delta: float | None
+    mu: float | None
+    adjacency: Adjacency
+    unit: str
+    secure: bool
+    spends: tuple[Spend, ...]
+    entry: str | None = None
+    slices: tuple[Slices, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.secure:
+            return "NOT PRIVATE: made with insecure_seed, for tests only"
+        one = "one row" if self.unit == ROW else f"all rows of one {one_line(self.unit)}"
+        neighbours = {
+            Adjacency.ADD_REMOVE: f"{one} added or removed",
+            Adjacency.REPLACE_ONE: f"{one} replaced (how many there are is public)",
+            Adjacency.LABEL: f"the label of {one} changed (everything else is public)",
+        }
+        mu = f"{rounded_up(self.mu, 5)}-GDP"
+        beside = f"noisy projections of every row beside queries that are {mu}" if self.slices else mu
+        return (
+            f"({rounded_up(self.epsilon)}, {rounded_up(self.delta)})-differentially private, "
+            f"{beside}; neighbours: {neighbours[self.adjacency]}; {self.scope}"
+        )
+
+    @property
+    def scope(self) -> str:
+        """Whether anyone counts what other releases of the same table tell."""
+        return "covers this release only" if self.entry is None else f"counted in a ledger as {self.entry}"
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyAnswer:
+    """What the curator answered once: numbers with Gaussian noise, and the standard deviation of that noise.
+
+    Attributes:
+        name: The name of the round, as in the guarantee's spends.
+        values: The noisy numbers, flat, in the query's own order.
+        sd: The noise's standard deviation: one for each number, or one for all.
+        what: A public description of what was asked, of plain JSON values; {} where there is none.
+
+    Raises:
+        ArgumentError: If the arrays are not flat and finite, or do not go together.
+
+    Example:
+        >>> NoisyAnswer("histograms", [3.2, -0.4], 1.5)
+        NoisyAnswer('histograms', 2 numbers)
+    """
+
+    name: str
+    values: FloatArray
+    sd: FloatArray
+    what: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        values, sd = (np.array(array, dtype=np.float64).reshape(-1) for array in (self.values, self.sd))
+        if not 0 < len(self.name) <= LONGEST_NAME or not self.name.isprintable():
+            raise ArgumentError("the name of an answer is missing, too long, or cannot be printed")
+        if not _is_json(self.what):
+            raise ArgumentError(f"what answer {self.name!r} was asked is not plain JSON")
+        if sd.size not in (1, values.size):
+            raise ArgumentError(f"answer {self.name!r} has {values.size} numbers and {sd.size} standard deviations")
+        if not (np.isfinite(values).all() and np.isfinite(sd).all() and (sd > 0).all()):
+            raise ArgumentError(f"answer {self.name!r} has a value that is no number, or noise that is not positive")
+        values.flags.writeable = sd.flags.writeable = False
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "sd", sd)
+
+    def __repr__(self) -> str:
+        return f"NoisyAnswer({self.name!r}, {self.values.size} numbers)"
+
+
+def _is_json(data: Any) -> bool:
+    try:
+        json.dumps(data, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(data, Mapping)

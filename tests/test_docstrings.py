@@ -14,19 +14,7 @@ import pytest
 import sfumato as sf
 
 # Still to be documented: a name leaves this list with its docstring, and nothing may be added to it.
-NOT_YET = {
-    "Guarantee",
-    "Ledger",
-    "Plan",
-    "PrivateMixture",
-    "Release",
-    "Schema",
-    "Training",
-    "fit",
-    "load",
-    "open_table",
-    "plan",
-}
+NOT_YET = {"Guarantee", "Ledger", "Plan", "PrivateMixture", "Release", "Schema", "open_table"}
 EXEMPT = {"errors", "__version__"}
 
 

@@ -20,8 +20,7 @@ import pandas as pd
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.projected import columns as columns_at
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.points import OnStep
-from sfumato.mechanisms.train import Encoder, own, train_on, untrained
+from sfumato.mechanisms.train import Encoder, OnStep, own, train_on, untrained
 from sfumato.models.bought import Bought
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.release.conditions import Given, OfClass

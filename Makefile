@@ -2,20 +2,28 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CODE := src tests benchmarks experiments fuzz tools
 
-.PHONY: demo test install lint clean
+# One thread a process, because those of a small matrix product cost more than it does; bytecode is kept between processes.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist worksteal
+
+.PHONY: demo test test-all lint install clean
 
 demo: $(VENV)/.core
 	$(BIN)/sfumato demo demo-output
 
+# What every change must pass.
 test: $(VENV)/.all lint
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(PYTEST) -m "not slow"
+
+# What `make test` leaves out.
+test-all: $(VENV)/.all
+	$(PYTEST) -m slow
 
 lint: $(VENV)/.all
-	$(BIN)/ruff check src tests benchmarks experiments fuzz tools
-	$(BIN)/ruff format --check src tests benchmarks experiments fuzz tools
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
-	$(BIN)/mypy --strict --follow-imports=silent src/sfumato/private
 	$(BIN)/lint-imports
 
 install: $(VENV)/.all
@@ -31,4 +39,4 @@ $(VENV)/.all: pyproject.toml constraints.txt
 	touch $@ $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) demo-output build dist
+	rm -rf $(VENV) demo-output build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -101,7 +101,8 @@ def same_totals(folder: Path) -> bool:
 
     from sfumato.demo import adult
     from sfumato.private.engines.local import LocalEngine
-    from sfumato.private.queries.base import Batch, Histograms
+    from sfumato.private.queries.base import Batch
+    from sfumato.private.queries.histograms import Histograms
     from sfumato.private.source import Source
     from sfumato.schema.layout import Layout
     from sfumato.tables import open_table

@@ -54,7 +54,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--faults", type=Path, default=Path("fuzz-faults"), help="where to keep a case of each fault")
     parser.add_argument("--target", action="append", help="one target only; may be repeated")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=Limits.seconds, help="what one case may take")
+    parser.add_argument("--seconds", type=float, default=Limits.seconds, help="of processor time for one case")
     parser.add_argument("--megabytes", type=float, default=Limits.megabytes, help="what one case may take")
     parser.add_argument("--again", type=Path, help="a saved case to run once more, with --target")
     return parser.parse_args()

@@ -1,7 +1,7 @@
 """Conditions of a sample: what is given, and which rows to keep.
 
 A case is JSON, {"given": {column: value}, "where": text}; a value may be {"as": kind, "of": value} for what JSON has
-no word for. What is no JSON is an expression for `where`.
+no word for. What is no JSON is a condition for `where`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sfumato as sf
 from fuzz.harness import FaultFound, Target, edited
 from fuzz.releases import SCHEMA
 from fuzz.schemas import anything, leaves, words
+from sfumato.schema.conditions import parse
 
 ROWS = 3
 MAKERS: dict[str, Any] = {
@@ -44,11 +45,16 @@ MAKERS: dict[str, Any] = {
 def run(data: bytes) -> None:
     """Sample under the conditions of a case; what was given is what comes out."""
     given, where = _conditions(data)
-    if isinstance(where, str):  # an expression is code of the caller's own: whoever writes 9 ** 9 ** 9 waits for it
-        where = where.replace("**", "*")
-    rows = _release().sample(ROWS, seed=1, given=given, where=where)
+    release = _release()
+    rows = release.sample(ROWS, seed=1, given=given, where=where)
     if len(rows) != ROWS or rows.shape[1] != len(SCHEMA["columns"]):
         raise FaultFound("a sample has another shape than was asked for")
+    if isinstance(where, str):
+        condition = parse(where, release.schema.columns)
+        if parse(str(condition), release.schema.columns) != condition:
+            raise FaultFound("a condition does not read back as itself")
+        if not condition.holds(rows).all():
+            raise FaultFound("a row was kept for which the condition does not hold")
 
 
 def _conditions(data: bytes) -> tuple[Any, Any]:
@@ -83,14 +89,21 @@ def _release() -> sf.Release:
     return sf.fit(frame, SCHEMA, epsilon=5, delta=1e-6, insecure_seed=0)
 
 
-WHERES = [
+WHERES = [  # in the grammar, and then outside of it
     "x > 3",
     "x > 3 and c == 'a'",
-    "c.isna()",
+    "c is missing",
     "d > '2020-06-01'",
     "y in ['yes', 'no'] or not (x == 1)",
+    "`x` > 1 & ~(c != 'a') | d is not missing",
+    "0 <= x < 5 and x not in [1, 2.5, -3]",
+    "-(-(x)) * 2 / (x - 1) + 1 >= .5e1",
+    "x < 5 < 9 != 2",
+    "c.isna()",
     "x ** 2 > 9",
-    "`x` > 1",
+    "9**9**9",
+    "x.to_csv('planted') == None",
+    "__import__('os')",
     "x > @nothing",
     "x = 3",
     "x; c",
@@ -99,14 +112,14 @@ WHERES = [
     "x // 0 > 1",
     "c > 3",
     "index > 2",
-    "x > 9 * 9 ** 9",
     "'a' * 3 == c",
-    "-(-(x)) > ~x",
-    "x < 5 < 9 != 2",
     "True",
     "[True, False]",
     "",
     "lambda: 1",
+    "(x := 3) > 1",
+    "f'{x}' == c",
+    "(((((((((((((((((((((x > 1",
 ]
 GIVENS: list[dict[str, Any]] = [
     {"x": 3},
@@ -139,10 +152,33 @@ givens = st.one_of(
     st.dictionaries(names, leaves | odd | anything, max_size=4),
     anything,
 )
+plain_numbers = st.one_of(st.integers(-2, 12), st.floats(-2, 12)).map(repr)
+sums = st.recursive(
+    st.just("x"),
+    lambda inner: st.builds("({} {} {})".format, inner, st.sampled_from("+-*/"), inner | plain_numbers),
+    max_leaves=4,
+)
+days = right["d"].map("'{}'".format)
+comparisons = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
+holding = st.recursive(  # conditions in the grammar
+    st.one_of(
+        st.builds("{} {} {}".format, sums, comparisons, plain_numbers | sums),
+        st.builds("{} {} x {} {}".format, plain_numbers, comparisons, comparisons, plain_numbers),
+        st.builds("d {} {}".format, comparisons, days),
+        st.builds("c {} '{}'".format, st.sampled_from(["==", "!="]), st.sampled_from("abc")),
+        st.lists(plain_numbers, min_size=1, max_size=3).map(lambda numbers: f"x not in [{', '.join(numbers)}]"),
+        st.builds("{} is {}".format, st.sampled_from("xcdy"), st.sampled_from(["missing", "not missing"])),
+    ),
+    lambda inner: st.one_of(
+        st.builds("{} {} {}".format, inner, st.sampled_from(["and", "or", "&", "|"]), inner),
+        st.builds("{} ({})".format, st.sampled_from(["not", "~", ""]), inner),
+    ),
+    max_leaves=5,
+)
 atoms = st.one_of(names, st.sampled_from(["1", "0.5", "'a'", "'2020-02-02'", "@x", "None", "`x y`", "[1, 2]", "y.str"]))
-OPERATORS = "< <= > >= == != + - * / // % & | and or in . [ ( , = ; @"
+OPERATORS = "< <= > >= == != + - * ** / // % & | and or in is not . [ ( , = := ; @"
 operators = st.sampled_from(OPERATORS.split())
-expressions = st.recursive(
+expressions = st.recursive(  # mostly outside of it
     atoms,
     lambda inner: st.one_of(
         st.builds(lambda a, o, b: f"{a} {o} {b}", inner, operators, inner),
@@ -158,7 +194,7 @@ expressions = st.recursive(
 @st.composite
 def cases(draw: Any) -> bytes:
     """Conditions that may hold, nonsense, and expressions with a byte out of place."""
-    where = draw(st.one_of(st.none(), st.none(), st.sampled_from(WHERES), st.sampled_from(WHERES), expressions, leaves))
+    where = draw(st.one_of(st.none(), st.none(), st.sampled_from(WHERES), holding, holding, expressions, leaves))
     text = json.dumps({"given": draw(st.one_of(st.none(), st.none(), givens, givens)), "where": where}).encode(
         "utf-8", "surrogatepass"
     )
@@ -167,6 +203,6 @@ def cases(draw: Any) -> bytes:
 
 WORDS = """
 given where as of x c d y > < == != and or not in ( ) [ ] . , ' " @ ` + - * / % & | ~ : { } null NaN a b yes no
-2020-02-02 date decimal big isna str index 3
+2020-02-02 date decimal big is missing isna str index 3
 """
 TARGET = Target("conditions", run, seeds, cases, longest=512, words=tuple(WORDS.split()))

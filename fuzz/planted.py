@@ -29,7 +29,7 @@ def _hang() -> None:
 
 
 def _eat() -> None:
-    bytearray(b"x") * (600 << 20)
+    bytearray(b"x") * (96 << 20)
 
 
 def _two_lines() -> None:

@@ -1,11 +1,34 @@
-"""Hypothesis explores new examples on a developer's machine and repeats the same ones where CI is set."""
+"""What all tests share: Hypothesis' profiles, and which folders are slow as a whole.
+
+Hypothesis repeats the same examples, so that a test passes today if it did yesterday;
+`pytest --hypothesis-profile=explore` looks for new ones.
+"""
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+HERE = Path(__file__).parent
+SLOW_FOLDERS = ("docs", "experiments", "published", "training")  # every test in them is marked slow
+
+settings.register_profile("explore", deadline=None)
+settings.register_profile("repeat", deadline=None, derandomize=True)
+settings.load_profile("repeat")
+
+
+def is_in_slow_folder(path: Path) -> bool:
+    return path.is_relative_to(HERE) and path.relative_to(HERE).parts[:1] in {(name,) for name in SLOW_FOLDERS}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import what would be left out."""
+    return True if config.option.markexpr == "not slow" and is_in_slow_folder(collection_path) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_in_slow_folder(item.path):
+            item.add_marker(pytest.mark.slow)

@@ -73,6 +73,11 @@ PLANTED = {
         "import sfumato.training.inducing",
         "knows nothing of what is made",
     ),
+    "the private side keeps the ledger": (
+        "private/accounting.py",
+        "import sfumato.ledger.account",
+        "knows nothing of what is made",
+    ),
     "a table knows the budget": ("tables/cells.py", "import sfumato.private.accounting", "know nothing of privacy"),
 }
 

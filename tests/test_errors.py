@@ -469,6 +469,11 @@ ARGUMENTS = [
     config("noisy rows whose number is private", "--mechanism slicing --form rows", lambda: sf.Slicing(form="rows")),
     config("slices where sums are asked", "--mechanism slicing --slices 3", lambda: sf.Slicing(slices=3)),
     config(
+        "noise by no theorem",
+        "--mechanism slicing --calibration theorem2",
+        lambda: sf.Slicing(calibration="theorem2"),  # type: ignore[arg-type]
+    ),
+    config(
         "a theorem where sums are asked",
         "--mechanism slicing --calibration theorem1",
         lambda: sf.Slicing(calibration="theorem1"),
@@ -585,8 +590,11 @@ SAMPLES = [
         lambda: sf.load("g.sfumato").sample(3, given={"age": "40"}),
         {"g.sfumato": bought},
     ),
-    refused_sample("where is no expression", "where", "age >", "age >"),
+    refused_sample("where is no condition", "where", "age >", "age >"),
+    refused_sample("where calls something", "where", "age.to_csv('new.csv') == 1", "age.to_csv('new.csv') == 1"),
     refused_sample("where names an unknown column", "where", "zip > 3", "zip > 3"),
+    refused_sample("where compares a number with text", "where", "age > 'old'", "age > 'old'"),
+    refused_sample("where names a category that is none", "where", "town == 'Rome'", "town == 'Rome'"),
     refused_sample("where says neither true nor false", "where", "age + 1", "age + 1"),
     refused_sample("where is never true", "where", "age > 100", "age > 100"),
 ]

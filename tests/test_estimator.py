@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ def model(**options: Any) -> PrivateMixture:
     return PrivateMixture(**({"bounds": (-6, 12), "classes": [0, 1, 2], "insecure_seed": 1} | options))
 
 
+@pytest.mark.slow
 def test_scikit_learn_checks_pass_but_for_what_privacy_forbids() -> None:
     estimator = PrivateMixture(NO_PRIVACY_NEEDED, bounds=(-10, 10), classes=[0, 1, 2], insecure_seed=0)
     with warnings.catch_warnings():
@@ -168,6 +170,24 @@ def test_one_odd_cell_of_a_list_is_silent(odd: Any) -> None:
     assert np.isfinite(model().fit(cells, y.tolist()).means_).all()
     cells[9] = cells[9][:2]  # a row of another width
     assert np.isfinite(model().fit(cells, y.tolist()).means_).all()
+
+
+@pytest.mark.parametrize("place", [0, 7, -1])
+@pytest.mark.parametrize("odd", [[], [1.0], [1.0] * 9, None, "row", 3.0, {"x0": 1.0}, np.zeros((2, 2))])
+def test_one_odd_row_of_a_list_blanks_no_other(odd: Any, place: int) -> None:
+    X, y = blobs(40)
+    cells: list[Any] = X.tolist()
+    cells[place] = [None] * X.shape[1]
+    blank = model().fit(cells, y.tolist())
+    cells[place] = odd
+    for kind in (list, tuple, deque):
+        assert np.array_equal(model().fit(kind(cells), kind(y.tolist())).means_, blank.means_)
+
+
+@pytest.mark.parametrize("rows", [[], [1.0, 2.0, [1.0, 2.0]], [[], [], [1.0]], ["ab", "cd"]])
+def test_a_list_of_which_most_are_no_rows_is_refused(rows: list[Any]) -> None:
+    with pytest.raises(ArgumentError, match="X must have two dimensions"):
+        model().fit(rows, [0] * len(rows))
 
 
 @pytest.mark.parametrize("bad", ["flat", "cube", "complex", "sparse", "wide y"])

@@ -32,8 +32,8 @@ from sfumato.text import one_line
 
 RECORD = Path(__file__).parent.parent / "audits" / "fuzz.json"
 ENOUGH_CASES = 100_000
-EXAMPLES = {"schemas": 200, "releases": 300, "tables": 150, "conditions": 150, "cli": 40}
-PATIENCE = Limits(seconds=60.0)  # a loaded machine is no fault
+EXAMPLES = {"schemas": 100, "releases": 150, "tables": 100, "conditions": 100, "cli": 30}
+PATIENCE = Limits(seconds=60.0)  # of processor time
 
 
 def target(name: str) -> Target:
@@ -88,7 +88,7 @@ def test_damage_anywhere_in_the_end_of_a_parquet_file(content: tuple[int, bytes]
 
 FAULTS = {
     b"k": "KeyError at planted.py",
-    b"h": "took more than 0.2 s at planted.py",
+    b"h": "took more than 0.2 s of processor time at planted.py",
     b"m": "took more than 64 MB",
     b"l": "a message of several lines",
 }
@@ -96,7 +96,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(fault: bytes) -> None:
-    assert FAULTS[fault] in attempt(planted.run, fault, Limits(5.0 if fault == b"m" else 0.2, 64.0)).fault
+    limits = Limits(0.2 if fault == b"h" else PATIENCE.seconds, 64.0)
+    assert FAULTS[fault] in attempt(planted.run, fault, limits).fault
 
 
 def test_what_is_no_fault() -> None:
@@ -106,13 +107,14 @@ def test_what_is_no_fault() -> None:
 
 def test_a_case_that_takes_the_process_down_is_kept_and_the_rest_goes_on(tmp_path: Path) -> None:
     job = campaign.Job("planted", "hypothesis", 12)
-    campaign.run_job(job, tmp_path / "work", tmp_path / "keep", 1, Limits(1.0, 512.0), lambda line: None)
+    campaign.run_job(job, tmp_path / "work", tmp_path / "keep", 1, Limits(1.0, 64.0), lambda line: None)
     assert job.done == 12
     assert job.restarts == 2
     whole = {what.split(" at ")[0] for what in job.faults}
-    assert {"the process died of SIGSEGV", "KeyError", "a message of several lines", "took more than 1 s"} <= whole
+    assert {"the process died of SIGSEGV", "KeyError", "a message of several lines"} <= whole
+    assert {"took more than 1 s of processor time", "took more than 64 MB"} <= whole
     kept = {path.read_bytes() for path in (tmp_path / "keep").iterdir()}
-    assert {b"c", b"k", b"l", b"h"} <= kept
+    assert {b"c", b"k", b"l", b"h", b"m"} <= kept
     data = job.data()
     assert data["passed"] + data["refused"] + sum(fault["count"] for fault in data["faults"]) == 12
 
@@ -347,7 +349,7 @@ def test_a_long_line_is_a_bad_row_wherever_it_stands(monkeypatch: pytest.MonkeyP
                 path.write_bytes(b"x\n" + b"a\n" * before + b"b" * length + ending)
                 cells = [cell for batch in open_table(path).batches(["x"]) for cell in batch["x"].to_pylist()]
                 tail = ["ab", "c"] if ending.endswith(b"c") else []
-                fits = length + ending.startswith(b"\n") <= 16
+                fits = length <= 16
                 assert cells == ["a"] * before + ["b" * length if fits else None] + tail
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import Histograms
+from sfumato.private.queries.histograms import Histograms
 from sfumato.private.source import Source
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema

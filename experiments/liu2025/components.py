@@ -16,10 +16,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.liu2025.setups import MNIST_DIM, Setup
-from sfumato.private.accounting import Adjacency, Budget, calibrate, epsilon_of
+from sfumato.accounting import epsilon_of
+from sfumato.mechanisms.questions import latent_space, unpack
+from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.noise import insecure_bits
-from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, AffineImage, Batch, IntArray, Latent, Moments, Query
+from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, Batch, IntArray, Query
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import AffineImage
 from sfumato.schema.layout import FloatArray
 
 RADIUS = 10.0  # public: the norm of an image with an eighth of its pixels white
@@ -53,7 +57,7 @@ def found_privately(setup: Setup, epsilon: float, delta: float, rng: np.random.G
 
 def _components(curator: Curator, dim: int, mu_squared: float) -> FloatArray:
     image = AffineImage(np.zeros((1, dim)), np.full((1, dim), BRIGHTEST * 2.0 ** (LATENT_BITS - FIXED_BITS)))
-    query = Moments(Latent.of(image, [RADIUS]), SHARES)
-    counts, sums, seconds = query.unpack(curator.total("components", query, mu_squared).values)
+    query = GroupSums(latent_space(image, [RADIUS]), SHARES, "outer")
+    counts, sums, seconds = unpack(query, curator.total("components", query, mu_squared).values)
     mean = sums[0] / counts[0]
     return np.linalg.eigh(seconds[0] / counts[0] - np.outer(mean, mean))[1][:, ::-1][:, :MNIST_DIM]

@@ -20,7 +20,7 @@ _HOMES = {
     "Slicing": "sfumato.mechanisms",
     "Spending": "sfumato.progress",
     "Step": "sfumato.progress",
-    "accounting": "sfumato.private",
+    "accounting": "sfumato",
     "errors": "sfumato",
     "fit": "sfumato.api",
     "load": "sfumato.api",
@@ -52,13 +52,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from sfumato import errors
+    from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
     from sfumato.engines import Local
     from sfumato.estimator import PrivateMixture
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms import Clustmix, Mixture, Plan, Slicing
-    from sfumato.private import accounting
     from sfumato.progress import Spending, Step
     from sfumato.release.release import Guarantee, Release
     from sfumato.schema.schema import Schema

@@ -12,6 +12,7 @@ from sfumato.errors import ArgumentError
 from sfumato.ledger.account import Ask
 from sfumato.ledger.ledger import Ledger, reservations
 from sfumato.mechanisms import Mechanism, Plan, Public, find
+from sfumato.mechanisms.asker import Asker, Client
 from sfumato.mechanisms.train import bring, check_image
 from sfumato.models.bought import BoughtRows, BoughtWaves
 from sfumato.models.generator import OwnGenerator
@@ -20,7 +21,6 @@ from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import Bits, insecure_bits, secure_bits
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowAsker
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.progress import Listener, Spending, Step, listening
@@ -136,7 +136,7 @@ def fit(
         insecure_seed=insecure_seed,
     )
     with reserve(job.asked) as entry, listening(progress):
-        release = job.release(job.curator(_announcer(job.plan, progress), entry.draw), entry.id)
+        release = job.release(Client(job.curator(_announcer(job.plan, progress), entry.draw)), entry.id)
     if job.plan.training is None or not isinstance(release, GeneratorRelease):
         return release
     told = progress or (lambda event: None)
@@ -209,7 +209,7 @@ class Job:
         public = self.plan.public
         return Curator(self.engine, self.budget, public.adjacency, self.bits, on_spend, public.unit_rows, before_noise)
 
-    def release(self, curator: RowAsker, entry: str | None = None) -> Release:
+    def release(self, curator: Asker, entry: str | None = None) -> Release:
         """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
         parts = self.mechanism.run(curator, self.plan)
         guarantee = self._guarantee(entry)

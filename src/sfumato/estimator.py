@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -158,17 +160,18 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
 
 
 def _frame(X: Any) -> pd.DataFrame:
-    """A table of two dimensions as it is; in lists, every cell for itself, and whatever is not a row like the first is
-    a row of missing cells."""
+    """A table of two dimensions as it is; in lists, every cell for itself, and whatever is not a row like most is a row
+    of missing cells."""
     if isinstance(X, pd.DataFrame):
         return X
     if scipy.sparse.issparse(X):
         raise ArgumentError("X is sparse; give a dense array: X.toarray()")
-    if isinstance(X, (list, tuple)):
-        # A list declares no shape. Its first row speaks for it, so that no other row can make a difference.
-        if not X or not _is_row(X[0]):
+    if isinstance(X, Sequence):
+        # A list declares no shape. Most of its rows speak for it, so that no single odd one blanks all others.
+        widths = Counter(len(row) if _is_row(row) else 0 for row in X)
+        width = max(widths, key=lambda width: (widths[width], width), default=0)
+        if width == 0:
             raise ArgumentError("X must have two dimensions: Expected 2D array. Reshape your data")
-        width = len(X[0])
         whole = [list(row) if _is_row(row) and len(row) == width else [None] * width for row in X]
         return pd.DataFrame(whole, dtype=object)
     array = np.asarray(X)
@@ -187,8 +190,8 @@ def _is_row(row: Any) -> bool:
 
 def _labels(y: Any) -> pd.Series:
     """Labels by their declared type, or every one for itself in a list."""
-    if isinstance(y, (list, tuple)):
-        return pd.Series(y, dtype=object)
+    if isinstance(y, Sequence):
+        return pd.Series(list(y), dtype=object)
     if isinstance(y, pd.Series):
         return y.reset_index(drop=True)
     array = np.asarray(y)

@@ -13,12 +13,15 @@ from sfumato.audit.insider import Insider
 from sfumato.audit.membership import MembershipGame
 from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
+from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.questions import unpack
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import Bits, insecure_bits, noisy, normals
-from sfumato.private.queries.base import Answer, Asker, Batch, FloatArray, Histograms, IntArray, Query
+from sfumato.private.queries.base import Answer, Batch, FloatArray, IntArray, Query
 from sfumato.private.queries.gradients import Gradient
+from sfumato.private.queries.histograms import Histograms
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, sliced, whole
 from sfumato.release.generator import GeneratorRelease
@@ -168,7 +171,7 @@ class TellsCounts(Job):
         made = super().release(curator, *others)
         assert isinstance(made, GeneratorRelease)
         query = Histograms(self.layout.sizes, self.layout.classes, self.plan.details.histograms.column_shares)
-        counts = query.unpack(self.engine.total(query))[0].sum(axis=1) + 0.5  # a release wants them positive
+        counts = unpack(query, self.engine.total(query))[0].sum(axis=1) + 0.5  # a release wants them positive
         return replace(made, bought=replace(made.bought, counts=counts))
 
 

@@ -14,6 +14,8 @@ from sfumato.audit.run import AUDITS, decide, run
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import FloatArray
 
+pytestmark = pytest.mark.slow
+
 REPLACE_ONE = Adjacency.REPLACE_ONE
 CERTAIN = 1.0 - 1e-6  # so that what is tight is acquitted with any seed
 CLAIMS = [Claim.gaussian(1.0, 1e-5), Claim.gaussian(4.377, 1e-5)]

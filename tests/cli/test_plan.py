@@ -61,7 +61,7 @@ def test_plan_of_slicing(folder: Path, call: Call) -> None:
     assert "slices: noisy rows, which tell more than as many projections would" in shown
     assert "share of rows" in shown
     shown = call(*base, *rows, "--slices", 1).out
-    assert "slices: 2 noisy projections of every row (gaussian, slices of 2 dimensions)" in shown
+    assert "slices: 2 noisy projections of every row (slices of 2 dimensions)" in shown
     assert "noise on a number of a row" in shown
     first, second = document(call(*base, *rows, "--slices", 1, "--json"))
     assert first["mechanism"] == "slicing"

@@ -18,7 +18,7 @@ from experiments.liu2025.oracle import oracle
 from experiments.liu2025.runners import release
 from experiments.liu2025.sweeps import kl_to_fit
 
-from sfumato.private.accounting import add_up, mu_of
+from sfumato.accounting import add_up, mu_of
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes to
 KILLS = 12
 
 
+@pytest.mark.slow
 def test_nothing_is_forgotten_by_killed_fits(tmp_path: Path) -> None:
     found = kill_often(tmp_path, KILLS)
     assert found["kills"] == KILLS == sum(found["killed_while"].values())

@@ -19,10 +19,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.questions import around, cells_at, label_gradient, label_model, latent_space, score_image
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import Batch, Cells, Histograms, Latent, Moments, Query, ScoreImage, Sums
-from sfumato.private.queries.gradients import Gradient, LabelModel
+from sfumato.private.queries.base import Batch, Query
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.waves import Waves
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_sensitivity
@@ -61,15 +63,15 @@ def queries() -> list[Query]:
     columns = len(LAYOUT.names)
     tables = [[rng.normal(scale=4.0, size=size) for size in LAYOUT.sizes] for _ in range(2)]
     maps = [rng.normal(size=(columns, columns)) for _ in range(2)]
-    cells = Cells.of(ScoreImage.of(tables), [rng.normal(scale=4.0, size=(size, columns)) for size in (3, 2)])
-    parted = Latent.of(cells.around(), [3.0, 1.0, 9.0, 2.0, 5.0], cells=cells)
+    cells = cells_at(score_image(tables), [rng.normal(scale=4.0, size=(size, columns)) for size in (3, 2)])
+    parted = latent_space(around(cells), [3.0, 1.0, 9.0, 2.0, 5.0], cells=cells)
     return [
         Histograms(LAYOUT.sizes, 2, (1 / columns,) * columns),
-        Moments(Latent.of(ScoreImage.of(tables), [3.0, 1.0], maps), (0.1, 0.5, 0.4)),
-        Moments(parted, (0.1, 0.5, 0.4)),
-        Sums(parted, (0.3, 0.7)),
-        Gradient.of(LabelModel.of(np.array([-0.4]), tables[:1]), tables[1:], 5.0),
-        Waves.of(ScoreImage.of(tables), 2, rng.normal(size=(6, columns)), (0.2, 0.8)),
+        GroupSums(latent_space(score_image(tables), [3.0, 1.0], maps), (0.1, 0.5, 0.4), "outer"),
+        GroupSums(parted, (0.1, 0.5, 0.4), "outer"),
+        GroupSums(parted, (0.3, 0.7)),
+        label_gradient(label_model(np.array([-0.4]), tables[:1]), tables[1:], 5.0),
+        Waves.of(score_image(tables), 2, rng.normal(size=(6, columns)), (0.2, 0.8)),
     ]
 
 

@@ -16,20 +16,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.questions import (
+    around,
+    cells_at,
+    clipped_gradient,
+    feature_moments,
+    latent_space,
+    projected_image,
+    unpack,
+)
 from sfumato.private import source as source_module
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import FIXED_BITS, Batch, Cells, Latent, Moments, Query, Sums
-from sfumato.private.queries.features import FeatureMoments
-from sfumato.private.queries.projected import (
-    ClippedGradient,
-    ColumnImage,
-    ProjectedImage,
-    QuadraticImage,
-    Spreads,
-    Within,
-    WithOne,
-)
+from sfumato.private.queries.base import FIXED_BITS, Batch, Query
+from sfumato.private.queries.features import QuadraticImage, WithOne
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import ColumnImage, Within
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_sensitivity
 from sfumato.schema.layout import Layout
@@ -144,18 +146,18 @@ def same(one: Batch, other: Batch) -> bool:
 
 def queries() -> list[Query]:
     rng = np.random.default_rng(1)
-    everywhere = ProjectedImage.of(np.zeros((2, DIM)))
-    image = ProjectedImage.of(rng.normal(size=(2, 4)), rng.normal(size=(4, DIM)))
-    cells = Cells.of(image, [rng.normal(size=(size, 4)) for size in (3, 2)])
+    everywhere = projected_image(np.zeros((2, DIM)))
+    image = projected_image(rng.normal(size=(2, 4)), rng.normal(size=(4, DIM)))
+    cells = cells_at(image, [rng.normal(size=(size, 4)) for size in (3, 2)])
     quadratic = QuadraticImage(image)
     return [
-        Spreads(Latent.of(everywhere, [PROJECTION.radius] * 2), (0.1, 0.6, 0.3)),
-        FeatureMoments.of(WithOne(everywhere), 1.2, 2, (0.95, 0.05)),
-        Sums(Latent.of(cells.around(), [1.0] * 5, cells=cells), (0.3, 0.7)),
-        Spreads(Latent.of(cells.around(), [1.0] * 5, cells=cells), (0.05, 0.85, 0.1)),
-        Moments(Latent.of(Within(cells), [1.0, 0.7]), (0.1, 0.5, 0.4)),
-        Sums(Latent.of(ColumnImage(rng.integers(0, TOP, (2, COLUMNS)), factor=1), [1.0, 0.5]), (0.05, 0.95)),
-        ClippedGradient.of(quadratic, rng.normal(size=(2, quadratic.dim)), 1.5, 0.2),
+        GroupSums(latent_space(everywhere, [PROJECTION.radius] * 2), (0.1, 0.6, 0.3), "norm"),
+        feature_moments(WithOne(everywhere), 1.2, 2, (0.95, 0.05)),
+        GroupSums(latent_space(around(cells), [1.0] * 5, cells=cells), (0.3, 0.7)),
+        GroupSums(latent_space(around(cells), [1.0] * 5, cells=cells), (0.05, 0.85, 0.1), "norm"),
+        GroupSums(latent_space(Within(cells), [1.0, 0.7]), (0.1, 0.5, 0.4), "outer"),
+        GroupSums(latent_space(ColumnImage(rng.integers(0, TOP, (2, COLUMNS)), factor=1), [1.0, 0.5]), (0.05, 0.95)),
+        clipped_gradient(quadratic, rng.normal(size=(2, quadratic.dim)), 1.5, 0.2),
     ]
 
 
@@ -235,8 +237,8 @@ def test_a_row_with_a_bad_label_counts_nowhere_and_one_without_label_column_ever
     good = FRAME[FRAME["kind"].isin(["a", "b"])]
     check(totals(open_table(good)))
     plain = Layout.of(Schema.of({"groups": SCHEMA.dump()["groups"]}))
-    query = Spreads(Latent.of(ProjectedImage.of(np.zeros((1, DIM))), [2.0]), (0.1, 0.6, 0.3))
-    assert query.unpack(LocalEngine(Source(open_table(FRAME), plain)).total(query))[0].tolist() == [ROWS]
+    query = GroupSums(latent_space(projected_image(np.zeros((1, DIM))), [2.0]), (0.1, 0.6, 0.3), "norm")
+    assert unpack(query, LocalEngine(Source(open_table(FRAME), plain)).total(query))[0].tolist() == [ROWS]
 
 
 def test_a_table_without_rows_gives_zeros() -> None:
@@ -290,7 +292,7 @@ def test_which_rows_of_a_unit_count_depends_on_no_batch_and_no_order(
 ) -> None:
     people = with_ids()
     expected = unit_totals(people)
-    assert QUERIES[0].unpack(expected[0])[0].sum() == 3 * 2  # type: ignore[attr-defined]
+    assert unpack(QUERIES[0], expected[0])[0].sum() == 3 * 2  # type: ignore[attr-defined]
     monkeypatch.setattr(source_module, "BATCH_CELLS", rows * COLUMNS)
     for total, right in zip(unit_totals(people.sample(frac=1.0, random_state=6)), expected, strict=True):
         assert np.array_equal(total, right)

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms.questions import latent_space, score_image
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import Batch, Histograms, IntArray, Latent, Moments, Query, ScoreImage
+from sfumato.private.queries.base import Batch, IntArray, Query
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.histograms import Histograms
 from sfumato.private.source import Source
 from sfumato.private.units import Units, unit_delta, unit_sensitivity
 from sfumato.schema.layout import Layout
@@ -35,8 +38,8 @@ LAYOUT = Layout.of(SCHEMA)
 
 def queries() -> list[Query]:
     table = [np.array([-3.0, -1.0, 1.0, 3.0])]
-    latent = Latent.of(ScoreImage.of([table, table]), [3.0, 3.0])
-    return [Histograms(LAYOUT.sizes, 2, (1.0,)), Moments(latent, (0.1, 0.5, 0.4))]
+    latent = latent_space(score_image([table, table]), [3.0, 3.0])
+    return [Histograms(LAYOUT.sizes, 2, (1.0,)), GroupSums(latent, (0.1, 0.5, 0.4), "outer")]
 
 
 def totals(rows: list[tuple[str, int, str]], unit_rows: int, units: type[Units] = Units) -> list[IntArray]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event, rdp
 
+from sfumato.accounting import add_up, calibrate
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.private.accounting import add_up, calibrate
 from sfumato.published import baselines, generator
 from sfumato.published.baselines import COUNT_SHARE, Features, Training
 from sfumato.schema.layout import FloatArray, IntArray

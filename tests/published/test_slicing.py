@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
+from sfumato.accounting import delta_of, slicing_sigma
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.private.accounting import delta_of, slicing_sigma
 from sfumato.private.slicing.law import Slices
 from sfumato.published import generator
 from sfumato.published.generator import Encoding

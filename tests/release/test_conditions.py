@@ -420,7 +420,7 @@ def test_an_unknown_column_is_refused(release: sf.Release) -> None:
 # --- where
 
 
-def test_where_by_expression_and_by_function(release: sf.Release) -> None:
+def test_where_by_condition_and_by_function(release: sf.Release) -> None:
     made = release.sample(500, seed=0, where="age > 60 and town == 'Kiel'")
     assert len(made) == 500
     assert list(made.index) == list(range(500))
@@ -444,7 +444,19 @@ def test_a_comparison_with_a_missing_cell_does_not_hold(release: sf.Release) -> 
     for where in ("visits > 3", "seen > '2020-02-01'", "town == 'Ulm'"):
         made = release.sample(200, seed=0, where=where)
         assert made[where.split()[0]].notna().all()
-    assert release.sample(20, seed=0, where="town.isna()")["town"].isna().all()
+    assert release.sample(200, seed=0, where="town != 'Ulm'")["town"].notna().all()
+    assert release.sample(20, seed=0, where="town is missing")["town"].isna().all()
+
+
+def test_where_in_every_type_of_column(release: sf.Release) -> None:
+    """The types in which a release makes its columns are those that conditions are asked about."""
+    day = pd.Timestamp("2020-02-01")
+    made = release.sample(300, seed=0, where="ill == 'true' and seen >= '2020-02-01' and score in [1, 2.25, 3]")
+    assert (made["ill"] == "true").all()
+    assert (made["seen"] >= day).all()
+    assert made["score"].isin([1, 2.25, 3]).all()
+    made = release.sample(300, seed=0, where="age / height > 30 and 2 * visits - age < 0 and gain == 0")
+    assert ((made["age"] / made["height"] > 30) & (2 * made["visits"] < made["age"]) & (made["gain"] == 0)).all()
 
 
 def test_where_gives_up_after_its_share_of_draws(release: sf.Release, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -479,6 +491,26 @@ def test_where_gives_up_early_when_there_is_no_hope(release: sf.Release, monkeyp
         "import os",
         "",
         "age > 'a'",
+        "town == 'Rome'",
+        "9**9**9",
+        "age.to_csv('planted') == None",
+    ],
+)
+def test_a_bad_condition_is_refused_in_one_line_before_a_row_is_drawn(
+    where: str, release: sf.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sf.Release, "_frame", None)
+    for sample in (release.sample, release.sample_batches):  # at once, not at the first batch
+        with pytest.raises(ArgumentError, match=r"^condition ") as refused:
+            sample(5, seed=0, where=where)
+        assert "\n" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
         3,
         lambda rows: [True],
         lambda rows: rows["zip"],
@@ -487,7 +519,7 @@ def test_where_gives_up_early_when_there_is_no_hope(release: sf.Release, monkeyp
         lambda rows: exec("raise ValueError('two\\nlines')"),
     ],
 )
-def test_a_bad_expression_is_refused_in_one_line(where: Any, release: sf.Release) -> None:
+def test_a_bad_function_is_refused_in_one_line(where: Any, release: sf.Release) -> None:
     with pytest.raises(ArgumentError, match=r"^where ") as refused:
         release.sample(5, seed=0, where=where)
     assert "\n" not in str(refused.value)
@@ -543,6 +575,20 @@ def test_given_and_where_on_the_command_line(
     assert (made["age"] > 50).all()
     expected = release.sample(100, seed=3, given={"town": "Ulm", "ill": "true"}, where="age > 50")
     assert made["age"].tolist() == expected["age"].tolist()
+
+
+def test_where_on_the_command_line_runs_no_code(
+    release: sf.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    release.save("r.sfumato")
+    for where in ("age.to_csv('planted') == None", "9**9**9", "lambda rows: rows['age'] > 3"):
+        line = ["sfumato", "sample", "r.sfumato", "-n", "5", "-o", "rows.csv", "--where", where]
+        monkeypatch.setattr(sys, "argv", line)
+        with pytest.raises(SystemExit):
+            cli.main()
+        assert capsys.readouterr().err.startswith("error: condition ")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.sfumato"]
 
 
 def test_a_value_on_the_command_line_may_hold_an_equals_sign(

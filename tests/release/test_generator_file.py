@@ -209,7 +209,7 @@ PROMISES: dict[str, tuple[str, Callable[[Document], Any]]] = {
     "slices that a row moves less": ("slices", sliced(distance=lambda x: x / 100)),
     "slices of more coordinates": ("slices", sliced(dim=lambda x: 2**20)),
     "slices with more noise": ("slices", sliced(sigma=lambda x: x * 1e4)),
-    "fewer projections": ("slices", sliced(projections=lambda x: 1, slice_dim=lambda x: 1)),
+    "fewer projections": ("slices", sliced(projections=lambda x: 1)),
     "a matrix that was not rounded": ("slices", sliced(rounding=lambda x: 0.0)),
     "slices of noisy rows": ("slices", inside("bought", sd=1e-3)),
     "noisy rows that nothing was spent on": ("rows", without_spend("rows")),

@@ -65,14 +65,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "v4-clustmix": {"encoding": "scores", "components": 3, "mechanism": "clustmix", "sigma_max": 2.0},
     "v4-groups": {"encoding": "projected", "components": 1, "adapt": True},
     "v5-slicing": {"encoding": "scores", "mechanism": "slicing", "training": TRAINING},
-    "v5-rows": {
-        "encoding": "projected",
-        "mechanism": "slicing",
-        "training": TRAINING,
-        "form": "rows",
-        "adjacency": "replace-one",
-        "slices": 2,
-    },
 }
 # Rows with missing cells, and with one that has no place in the schema.
 FIXED: dict[str, list[dict[str, Any]]] = {

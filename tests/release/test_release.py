@@ -291,6 +291,7 @@ def test_a_density_integrates_to_one(scale: str) -> None:
     assert atoms[1] == pytest.approx(0.3, abs=0.03)
 
 
+@pytest.mark.slow
 def test_two_continuous_columns_integrate_to_one() -> None:
     rng = np.random.default_rng(0)
     rows = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 5000)

@@ -382,6 +382,7 @@ def test_a_training_that_diverges_says_so(bought: GeneratorRelease) -> None:
         broken.train(replace(SETTINGS, steps=50))
 
 
+@pytest.mark.slow
 def test_training_on_noisy_rows(tmp_path: Path) -> None:
     """With so large an epsilon that a row's noise is half of a column's spread, on slices by fresh frames: x and age,
     correlated by 0.86 in a class, have 0.76 to 0.80 over seeds 1 to 3 of the noise."""
@@ -621,6 +622,7 @@ def owned(bought: GeneratorRelease) -> GeneratorRelease:
     return bought.train(replace(SETTINGS, steps=50), module=own_module())
 
 
+@pytest.mark.slow
 def test_a_module_of_ones_own_is_trained(bought: GeneratorRelease, owned: GeneratorRelease) -> None:
     assert isinstance(owned.generator, OwnGenerator)
     assert owned.progress.number == 1

@@ -215,6 +215,7 @@ def test_each_line_reads_as_if_it_were_alone(path: Path, encoding: str, lines: l
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_module, "BLOCK_BYTES", block)
         assert rows(path, b"a,b\n" + b"\n".join(lines) + b"\n", encoding=encoding) == alone
+        assert rows(path, b"a,b\n" + b"\n".join(lines), encoding=encoding) == alone
 
 
 def test_a_bad_byte_leaves_byte_order_marks_of_other_lines_alone(path: Path) -> None:
@@ -254,6 +255,46 @@ def test_many_and_long_lines(path: Path) -> None:
     ]
     assert rows(path, content) == expected
     assert max(batch.num_rows for batch in open_table(path).batches(["a"])) == BATCH_ROWS
+
+
+@pytest.mark.parametrize("extra", [-1, 0, 1])
+@pytest.mark.parametrize("after", [b"", b"\n7,8"])
+def test_a_line_of_the_longest_length_reads_alike_wherever_it_stands(path: Path, extra: int, after: bytes) -> None:
+    first = b"x" * (csv_module.LONGEST_LINE + extra - len(b",1"))
+    expected = [("x" * len(first), "1") if extra <= 0 else MISSING, *([("7", "8")] if after else [])]
+    assert rows(path, b"a,b\n" + first + b",1" + after) == expected
+
+
+@pytest.mark.parametrize("length", range(6, 16))
+@pytest.mark.parametrize("block", [1, 3, 5, 8, 10, 11, 12, 40])
+def test_line_breaks_do_not_count_in_the_length_of_a_line(
+    path: Path, length: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_module, "LONGEST_LINE", 10)
+    monkeypatch.setattr(csv_module, "BLOCK_BYTES", min(block, 10))  # what a block holds whole is never too long
+    line = b"1," + b"x" * (length - 2)
+    row = tuple(line.decode().split(",")) if length <= 10 else MISSING
+    for before in (b"", b"7,8\n", b"7,8\r\n"):
+        for end in (b"", b"\r", b"\n", b"\r\n", b"\n7,8", b"\r\n7,8\n", b"\n\n"):
+            found = rows(path, b"a,b\n" + before + line + end)
+            assert found == [("7", "8")] * bool(before) + [row] + [("7", "8")] * (b"7" in end), (before, end)
+
+
+def test_the_length_of_a_header_is_measured_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_module, "LONGEST_LINE", 10)
+    for end in (b"", b"\n", b"\r\n", b"\n1,2\n"):
+        assert rows(path, b"a,b" + b"b" * 7 + end, ["a"]) == [("1",)] * (b"1" in end)
+        with pytest.raises(TableError, match="not a line of delimited names"):
+            rows(path, b"a,b" + b"b" * 8 + end)
+
+
+@pytest.mark.parametrize("blank", [b"", b"\r", b" "])
+def test_a_blank_line_of_one_column_is_a_row_also_at_the_end(path: Path, blank: bytes) -> None:
+    cell = (blank.decode().strip("\r"),)
+    assert rows(path, b"a\n1\n" + blank + b"\n2", ["a"]) == [("1",), cell, ("2",)]
+    assert rows(path, b"a\n1\n" + blank + b"\n", ["a"]) == [("1",), cell]
+    if blank:  # else there is no line
+        assert rows(path, b"a\n1\n" + blank, ["a"]) == [("1",), cell]
 
 
 def test_progress_reaches_the_end(path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.private.queries.base import LATENT_BITS, Batch, ScoreImage
-from sfumato.private.slicing.rows import RowVectors
+from sfumato.mechanisms.questions import row_question, score_image
+from sfumato.private.queries.base import LATENT_BITS, Batch
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 
@@ -73,8 +73,8 @@ def test_made_rows_become_the_vectors_that_the_curator_clips() -> None:
     schema["columns"]["y"] = {"type": "category", "values": ["no", "yes"]}  # type: ignore[index]
     layout = Layout.of(Schema.of(schema))
     tables = [[rng.normal(0, 2, 8) for _ in layout.names] for _ in range(2)]
-    image = ScoreImage.of(tables)
-    vectors = RowVectors.of(image, 2, 2.5, 1.5)
+    image = score_image(tables)
+    vectors = row_question(image, 2, 2.5, 1.5)
     codes, labels = rng.integers(0, 8, (2, 60)), rng.integers(0, 2, 60)
     asked = vectors.find(Batch(codes, labels)).T * 2.0**-LATENT_BITS
     latent = np.array([[[tables[k][c][codes[c, i]] for c in range(2)] for i in range(60)] for k in range(2)])

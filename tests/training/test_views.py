@@ -10,12 +10,11 @@ import pytest
 
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import ColumnScores, Scores
+from sfumato.mechanisms.questions import projected_image, row_question
 from sfumato.mechanisms.train import _view
 from sfumato.models.bought import BoughtWaves, Space, Start
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries.base import LATENT_BITS, MAP_BITS
-from sfumato.private.queries.projected import ProjectedImage
-from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source
 from sfumato.schema.layout import Layout
 from sfumato.schema.projections import ENTRY_BITS, Projection
@@ -110,7 +109,7 @@ def test_made_rows_are_mapped_to_what_the_curator_sees_of_them() -> None:
     rng = np.random.default_rng(0)
     dim, pixels = projection.dim, rng.integers(0, 11, (40, 12))
     matrix, means = rng.normal(size=(3, dim)), rng.normal(0, 0.2, (2, 3))
-    image = ProjectedImage.of(means, matrix)
+    image = projected_image(means, matrix)
     assert image.matrix is not None
     basis, middles = rng.normal(size=(dim, dim)), rng.normal(0, 0.3, (2, dim))
     space = Space(basis, middles, image.matrix * 2.0**-MAP_BITS, image.centres * 2.0**-LATENT_BITS)
@@ -125,6 +124,6 @@ def test_made_rows_are_mapped_to_what_the_curator_sees_of_them() -> None:
     for k, kind in enumerate("ab"):
         table = open_table(frame.assign(kind=kind))
         engine = LocalEngine(Source(table, layout, None, values=False), 1)
-        asked = engine.rows(RowVectors.of(image, 2, 1000.0)).T * 2.0**-LATENT_BITS
+        asked = engine.rows(row_question(image, 2, 1000.0)).T * 2.0**-LATENT_BITS
         np.testing.assert_allclose(seen[k], asked, atol=6 * 2.0**-LATENT_BITS)
     assert np.abs(seen[0] - seen[1]).max() > 0.05, "classes are seen from centres of their own"

@@ -25,22 +25,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.private.curator import Curator, Engine
+from sfumato.mechanisms.asker import Asker
+from sfumato.private.curator import Engine
 from sfumato.private.queries.base import LATENT_BITS, Answer, FloatArray, Query
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import NoisyRows, RowAsker, RowVectors, Whole
+from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole
 
 VIEW = 3  # numbers in an insider's view
 NOISE = slice(1, VIEW)  # of them, those about the noise
 
 
-class Insider(Curator):
+class Insider:
     """Stands between a mechanism and the curator, and adds up the log-likelihood ratio of what passes.
 
-    To the mechanism it is a curator; it has no table of its own, and all that it answers is the other's.
+    The mechanism asks it as it would the curator; all that it answers is the other's.
     """
 
-    def __init__(self, curator: RowAsker, without: Engine, with_row: Engine) -> None:
+    def __init__(self, curator: Asker, without: Engine, with_row: Engine) -> None:
         self._curator = curator
         self._engines = without, with_row
         self._residuals: tuple[FloatArray, FloatArray] | None = None

@@ -16,11 +16,12 @@ from sfumato.audit.insider import NOISE, VIEW, Insider
 from sfumato.audit.queries import Tables
 from sfumato.engines import Local
 from sfumato.mechanisms import Clustmix, Mechanism, Mixture, Slicing
+from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.train import untrained
 from sfumato.models.bought import BoughtRows
 from sfumato.private.accounting import Adjacency
+from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.slicing.rows import RowAsker
 from sfumato.release.file import guarantee_data, released_arrays
 from sfumato.release.generator import GeneratorRelease
 from sfumato.release.generator_file import document
@@ -57,7 +58,7 @@ class FitGame:
     tables: Tables
     schema: Schema
     mechanism: Mechanism
-    curator: Callable[[Job], RowAsker] = Job.curator
+    curator: Callable[[Job], Curator] = Job.curator
     room: int = 0  # numbers that an array may have, where noise says how many
 
     attacks = (
@@ -68,7 +69,7 @@ class FitGame:
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         job = self._job(with_row, seed)
-        insider = Insider(self.curator(job), *self._engines)
+        insider = Insider(Client(self.curator(job)), *self._engines)
         release = job.release(insider)
         return np.array([*insider.view, *file_numbers(release, self.room)])
 

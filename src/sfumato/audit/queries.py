@@ -12,13 +12,23 @@ import pandas as pd
 
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, Insider
+from sfumato.mechanisms.asker import Client
+from sfumato.mechanisms.questions import (
+    around,
+    cells_at,
+    label_gradient,
+    label_model,
+    latent_space,
+    score_image,
+    wave_image,
+)
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
-from sfumato.private.queries.base import Cells, Histograms, IntArray, Latent, Moments, Query, ScoreImage, Sums
-from sfumato.private.queries.gradients import Gradient, LabelModel
-from sfumato.private.queries.waves import Waves
+from sfumato.private.queries.base import IntArray, Public, Query
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.histograms import Histograms
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source
 from sfumato.schema.layout import FloatArray, Layout
@@ -42,6 +52,7 @@ class Summed:
     """An engine whose only answers are known already: the noise is what a run is about."""
 
     answer: IntArray
+    public: Public
     vectors: FloatArray | None = None
 
     def total(self, query: Query) -> IntArray:
@@ -75,14 +86,15 @@ class QueryGame:
     def _engines(self) -> tuple[Summed, Summed]:
         layout = Layout.of(self.schema)
         without, with_row = (LocalEngine(Source(self.read(table), layout), workers=1) for table in self.tables)
-        return Summed(without.total(self.query)), Summed(with_row.total(self.query))
+        public = Public.of(layout)
+        return Summed(without.total(self.query), public), Summed(with_row.total(self.query), public)
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         if self.claim.mu is None:
             raise ValueError("a query is audited against a claimed mu")
         bits = secure_bits if seed is None else insecure_bits(seed)
         curator = self.curator(self._engines[with_row], Budget(self.claim.mu), self.adjacency, bits)
-        insider = Insider(curator, *self._engines)
+        insider = Insider(Client(curator), *self._engines)
         insider.total("the query", self.query, insider.remaining)
         return np.array(insider.view)
 
@@ -101,31 +113,34 @@ def moment_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     """Count, sum and second moment of rows that are clipped; with most of the budget on the sum, a row replaced by its
     opposite moves the answer further than a row that changes its class."""
     column = np.array([-CORNER, 0.0, CORNER])
-    latent = Latent.of(ScoreImage.of([[column, column]] * 2), [RADIUS] * 2)
-    return [_game(claim, adjacency, Moments(latent, (0.1, 0.7, 0.2)), PLANE)]
+    latent = latent_space(score_image([[column, column]] * 2), [RADIUS] * 2)
+    return [_game(claim, adjacency, GroupSums(latent, (0.1, 0.7, 0.2), "outer"), PLANE)]
 
 
 def cell_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     """Count and sum of the rows in cells of each class: a row moves the sums of one cell, or of two."""
     column = np.array([-CORNER, 0.0, CORNER])
-    image = ScoreImage.of([[column, column]] * 2)
-    cells = Cells.of(image, [np.zeros((1, 2)), np.array([[-CORNER, -CORNER], [CORNER, -CORNER]])])
-    return [_game(claim, adjacency, Sums(Latent.of(cells.around(), [RADIUS] * 3, cells=cells), (0.5, 0.5)), PLANE)]
+    image = score_image([[column, column]] * 2)
+    cells = cells_at(image, [np.zeros((1, 2)), np.array([[-CORNER, -CORNER], [CORNER, -CORNER]])])
+    return [
+        _game(claim, adjacency, GroupSums(latent_space(around(cells), [RADIUS] * 3, cells=cells), (0.5, 0.5)), PLANE)
+    ]
 
 
 def gradient_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     """The gradient of a label model that is sure of the wrong class: residuals are one, features at the radius."""
     column = np.array([-CORNER, 0.0, CORNER])
     wrong = -SURE if adjacency is Adjacency.ADD_REMOVE else SURE  # of the class of the row that comes, or changes
-    model = LabelModel.of(np.array([wrong]), [[np.zeros(3)] * 2])
-    return [_game(claim, adjacency, Gradient.of(model, [[column, column]], RADIUS), PLANE)]
+    model = label_model(np.array([wrong]), [[np.zeros(3)] * 2])
+    return [_game(claim, adjacency, label_gradient(model, [[column, column]], RADIUS), PLANE)]
 
 
 def wave_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     """Sums of cosines and sines; an extreme row and its opposite are half a turn apart."""
     column = np.array([-CORNER, 0.0, CORNER])
     quarter = np.full((1, 2), np.pi / 2.0 / (2.0 * CORNER))
-    query = Waves.of(ScoreImage.of([[column, column]] * 2), 2, quarter * [[1.0], [5.0]], (0.2, 0.8))
+    waves = wave_image(score_image([[column, column]] * 2), quarter * [[1.0], [5.0]])
+    query = GroupSums(Latent(waves, (waves.longest,) * 2), (0.2, 0.8))
     return [_game(claim, adjacency, query, PLANE)]
 
 

@@ -19,13 +19,15 @@ import pandas as pd
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import Insider
 from sfumato.audit.queries import CORNER, GROUP, HIGH, LOW, MIDDLE, NUMBER, RADIUS, Summed
+from sfumato.mechanisms.asker import Client
+from sfumato.mechanisms.questions import row_question, score_image
+from sfumato.mechanisms.slicing.row_planning import RowPlan, plan_rows
 from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import insecure_bits, secure_bits
-from sfumato.private.queries.base import SLACK, Histograms, ScoreImage
-from sfumato.private.slicing.law import Frames
-from sfumato.private.slicing.rows import RowPlan, RowVectors, plan_rows
+from sfumato.private.queries.base import SLACK
+from sfumato.private.queries.histograms import Histograms
 from sfumato.private.source import Source
 from sfumato.published.slicing import release_slices, theorem_sigma
 from sfumato.schema.layout import FloatArray, Layout
@@ -34,9 +36,7 @@ from sfumato.tables import open_table
 
 COLUMNS = [f"x{i}" for i in range(6)]
 SPACE = Schema.of({"label": "group", "columns": dict.fromkeys(COLUMNS, NUMBER) | {"group": GROUP}})
-VECTORS = RowVectors.of(
-    ScoreImage.of([[np.array([-CORNER, 0.0, CORNER])] * len(COLUMNS)] * 2), classes=2, radius=RADIUS
-)
+VECTORS = row_question(score_image([[np.array([-CORNER, 0.0, CORNER])] * len(COLUMNS)] * 2), classes=2, radius=RADIUS)
 HISTOGRAMS = Histograms((3,) * len(COLUMNS), 2, (1.0 / len(COLUMNS),) * len(COLUMNS))
 BESIDE = 0.3  # of what is claimed, the mu that histograms take
 WHERE = "how many rows, and how much noise, learned statistic"
@@ -57,8 +57,6 @@ class RowsGame:
     projections: int
     crowd: int
     rows: tuple[tuple[float, str], tuple[float, str]]  # the value in every column, and the label, in either table
-    law: str = Frames.GAUSSIAN
-    slice_dim: int = 1
     curator: Callable[..., Curator] = Curator
     engine: Callable[..., LocalEngine] = LocalEngine
 
@@ -79,8 +77,6 @@ class RowsGame:
             VECTORS,
             mu=self._mu,
             projections=self.projections,
-            law=self.law,
-            slice_dim=self.slice_dim,
         )
 
     @cached_property
@@ -92,28 +88,26 @@ class RowsGame:
         crowd = [(*(MIDDLE,) * len(COLUMNS), "a")] * self.crowd
         frame = pd.DataFrame([*crowd, (*(value,) * len(COLUMNS), label)], columns=[*COLUMNS, "group"])
         engine = self.engine(Source(open_table(frame), Layout.of(SPACE)), workers=1)
-        return Summed(engine.total(HISTOGRAMS), engine.rows(VECTORS))
+        return Summed(engine.total(HISTOGRAMS), engine.public, engine.rows(VECTORS))
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         bits = secure_bits if seed is None else insecure_bits(seed)
         budget = Budget(self._plan.mu, self._plan.slices)
         asked = self.curator(self._engines[with_row], budget, Adjacency.REPLACE_ONE, bits)
-        insider = Insider(asked, *self._engines)
+        insider = Insider(Client(asked), *self._engines)
         insider.total("histograms", HISTOGRAMS, self._mu**2 / SLACK)
         found = insider.rows("rows", VECTORS, self._plan.projection)
         return np.array([insider.log_ratio, np.log(found.sd), len(found.values)])
 
 
 def slicing_rows(claim: Claim, adjacency: Adjacency) -> list[RowsGame]:
-    """Slices of either law, and rows that are not sliced because there are as many projections as columns."""
+    """Slices, and rows that are not sliced because there are as many projections as columns."""
     opposite = (LOW, "a"), (HIGH, "a")
     nowhere = (HIGH, "a"), (HIGH, "unheard of")
-    frame = Frames.ORTHONORMAL, 3
     return [
         RowsGame("the only row replaced by its opposite, slices", claim, 3, 0, opposite),
         RowsGame("a row in a crowd replaced by its opposite, slices", claim, 3, 3, opposite),
         RowsGame("a row replaced by one that counts nowhere, slices", claim, 3, 1, nowhere),
-        RowsGame("the only row replaced by its opposite, an orthonormal slice", claim, 3, 0, opposite, *frame),
         RowsGame("the only row replaced by its opposite, whole rows", claim, len(COLUMNS), 0, opposite),
     ]
 

@@ -1,52 +1,73 @@
 """What releases of one data set cost together. Plain arithmetic: `ledger` keeps the books that it works on.
 
 Formal guarantee. A data set has a cap (epsilon, delta). As long as every release `fits`, all of them together are
-(epsilon, delta)-DP in the data set's adjacency, also when later releases depend on earlier ones. A release is mu-GDP up
-to `slack`, the distance of its sampler from the ideal in total variation, and up to `collision`, the chance that two
-ids share a hash. Squares of mu add up, and so do slack and collision, all in exact arithmetic; slack costs
-(1 + e^epsilon) times itself of delta. A collision costs itself only: the key of the hash has the same law whatever the
-table, so it is a failure that both neighbours share. (epsilon, delta) of single releases are never added.
+(epsilon, delta)-DP in the data set's adjacency, also when later releases are chosen after earlier ones were seen, their
+matrices of projections among them. (epsilon, delta) of single releases are never added.
 
-A release with noisy projections of every row has slices beside its mu, and an entry keeps what describes them, not one
-number (`slicing/law`). Slices of all releases are independent, whatever depends on what, because every matrix is drawn
-afresh: given all of them the squares add up, and delta is the expectation over their joint law.
+At the opening the cap alone fixes mu* and delta* (`Dataset.mu`, `Dataset.chance`) so that
+
+    delta_GDP(epsilon; mu*) + delta* + collisions + (1 + e^epsilon) slack <= delta.
+
+Slack is the distance of the samplers from the ideal in total variation, collisions the chance that two ids share a hash
+in some release (a failure that both neighbours share, because the key of the hash has the same law whatever the table);
+both are set aside for MOST_RELEASES releases, and no more are let in. Before a release, from the past alone, it is
+charged its mu, and for noisy projections of every row a bound t with P(T > t) <= its chance, T the random mu^2 of
+`slicing/law`. Refused is what would make the sum of all mu^2 and t exceed mu*^2, or that of all chances delta*.
+
+Proof. Given the past, the law of a matrix ignores the table and the direction in which neighbours differ, so with
+probability 1 - delta* on either table no T exceeds its t. Where one would, answer as if the row had not changed: every
+step is then sqrt(t)-GDP, and the sum of squares is a filter (docs/proofs/slicing.md, section 6, which also says why the
+joint law of all slices so far is none). Nothing is computed anew from what is left of delta.
 
 Adjacency. If tables that differ by one unit more or less are mu-GDP, tables with one unit replaced are 2 mu-GDP: one
 removed, one added; slack and collision are doubled too, which is more than they need. A changed label is a replacement.
-Nothing leads back, because the other adjacencies hold more for public. Slices are replace-one: they are never doubled.
+Nothing leads back, because the other adjacencies hold more for public. Slices are replace-one: they are never doubled,
+and an add-remove data set can hold none, so that its delta* is 0.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
+from typing import Any
 
-from sfumato.errors import ArgumentError, BudgetError, LedgerError
-from sfumato.private.accounting import (
-    MOST_COORDINATES,
+from sfumato.accounting import (
     Adjacency,
+    Slices,
     add_up,
     calibrate,
     epsilon_of,
     mu_of,
     room_for,
+    root_up,
+    sum_of_squares,
     sum_up,
 )
+from sfumato.errors import ArgumentError, BudgetError, LedgerError
+from sfumato.private.accounting import LARGEST_MU, MOST_COORDINATES, MOST_RELEASES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
-from sfumato.private.slicing.law import Slices
 from sfumato.private.units import COLLISION, unit_delta
 from sfumato.schema.schema import ROW
 from sfumato.text import rounded_down, rounded_up
 
 SAMPLER_SLACK = MOST_COORDINATES * DISTANCE_PER_COORDINATE
+CHANCE_SHARE = 0.1
+"""delta*, of a cap's delta."""
 GAUSSIAN = "gaussian"
-WITH_SLICES = "gaussian and slices"
-LAWS = (GAUSSIAN, WITH_SLICES)
+BOUNDED_SLICES = "gaussian and bounded slices"
+OLD_SLICES = "gaussian and slices"
+"""Of entries from before slices were charged a bound; they get one by their place in the book."""
+LAWS = (GAUSSIAN, BOUNDED_SLICES, OLD_SLICES)
+BOUND_ERROR = 1e-6
+"""By how much a stored bound may differ from what this library finds: another scipy rounds otherwise."""
 SHOWN_DIGITS = 4
+CAUTION = 0.9
+"""Epsilon is about proportional to mu; this much less is told as about what would fit."""
 
 # What a release in one adjacency costs in a data set of another, in multiples of its mu.
 FACTORS = {
@@ -74,6 +95,40 @@ STEPS = ((State.RESERVED, State.DRAWING), (State.RESERVED, State.RETURNED), (Sta
 
 
 @dataclass(frozen=True)
+class Charge:
+    """What slices are charged: their T, the mu^2 that their matrix makes of them, exceeds `t` with at most `chance`."""
+
+    t: float = 0.0
+    chance: float = 0.0
+
+
+NOTHING = Charge()
+
+
+@dataclass(frozen=True)
+class OldFrames:
+    """Orthonormal frames, in entries from when there were some: each shows at most all of a vector, so S <= frames."""
+
+    like: Slices
+    frames: int
+
+    def tail(self, chance: float) -> float:
+        """T is never more than this."""
+        return self.like.weight * self.frames + self.like.shift
+
+    @classmethod
+    def of(cls, kept: dict[str, Any]) -> Slices | OldFrames:
+        """Slices as an entry keeps them."""
+        known = {name: value for name, value in kept.items() if name not in ("law", "slice_dim")}
+        law, columns = kept.get("law", GAUSSIAN), kept.get("slice_dim", 1)
+        if law == GAUSSIAN:
+            return Slices(**known)
+        if law != "orthonormal" or not isinstance(columns, int) or columns < 1:
+            raise ValueError("law")
+        return cls(Slices(**known), -(-known["projections"] // columns))
+
+
+@dataclass(frozen=True)
 class Dataset:
     """A data set and its cap."""
 
@@ -85,14 +140,22 @@ class Dataset:
     unit: str
 
     @property
-    def mu(self) -> float:
-        """What a single release of the whole cap may spend."""
-        return calibrate(self.epsilon, self._delta())
+    def chance(self) -> float:
+        """delta*: how likely it may be that slices of any release show more than they were charged for."""
+        return 0.0 if self.adjacency is Adjacency.ADD_REMOVE else CHANCE_SHARE * self.delta
 
-    def most(self, slack: float, collision: float, slices: Sequence[Slices] = ()) -> float:
-        """The mu that all releases may have together, beside these slices; 0 if there is no room for any."""
-        left = self.delta - collision  # `mu_of` makes up for this rounding, as for its own
-        return mu_of(self.epsilon, left, slack, slices) if left > 0.0 else 0.0
+    @property
+    def mu(self) -> float:
+        """mu*: what all releases may spend together, fixed by the cap alone; 0 where that leaves nothing."""
+        left, slack = self._set_aside()
+        return mu_of(self.epsilon, left, slack) if left > 0.0 else 0.0
+
+    def epsilon_at(self, mu: float) -> float:
+        """What releases of this mu together cost, as epsilon at the data set's delta less what is set aside."""
+        left, slack = self._set_aside()
+        found = epsilon_of(mu, left, slack) if left > 0.0 else math.inf
+        # Two searches may end an ulp apart: what keeps the cap is not shown as more than it.
+        return min(found, self.epsilon) if mu <= self.mu else found
 
     def epsilon_that_fits(self, mu: float) -> float:
         """The largest epsilon in few digits at which a single release, with the data set's delta, spends at most mu."""
@@ -105,6 +168,20 @@ class Dataset:
             if calibrate(shown, self._delta()) <= mu:
                 return shown
         return 0.0
+
+    def charge(self, slices: tuple[Slices | OldFrames, ...], number: int) -> Charge:
+        """What a release with slices is charged, the n-th of them: the shares 1 / (n (n + 1)) of delta* add up to 1."""
+        if not slices:
+            return NOTHING
+        chance = self.chance / (number * (number + 1)) * (1.0 - 2.0**-40)  # outweighs the rounding
+        return Charge(_bound(slices, chance), chance)
+
+    def _set_aside(self) -> tuple[float, float]:
+        """What is left of delta for mu*, beside the slack of all samplers."""
+        factor = max(factor for (_, own), factor in FACTORS.items() if own is self.adjacency)
+        slack, collision = _imperfections(self.unit, factor)
+        # `mu_of` makes up for this rounding, as for its own.
+        return self.delta - MOST_RELEASES * collision - self.chance, MOST_RELEASES * slack
 
     def _delta(self) -> float:
         return self.delta if self.unit == ROW else unit_delta(self.delta)
@@ -145,23 +222,41 @@ class Entry:
         return str(json.loads(self.descriptor)["law"])
 
     @property
-    def slices(self) -> tuple[Slices, ...]:
+    def sliced(self) -> bool:
+        return self.law in (BOUNDED_SLICES, OLD_SLICES)
+
+    @property
+    def slices(self) -> tuple[Slices | OldFrames, ...]:
         """The slices beside mu."""
-        return tuple(Slices(**each) for each in json.loads(self.descriptor).get("slices", ()))
+        return tuple(OldFrames.of(each) for each in json.loads(self.descriptor).get("slices", ()))
+
+    @property
+    def charge(self) -> Charge | None:
+        """What its slices were charged; None for an entry from before they were charged a bound."""
+        if not self.sliced:
+            return NOTHING
+        kept = json.loads(self.descriptor)
+        return None if self.law == OLD_SLICES else Charge(kept["t"], kept["chance"])
 
     def check(self, dataset: Dataset) -> None:
         """Whether the entry agrees with itself and with its data set, as any that the library wrote does."""
         numbers = (self.epsilon, self.delta, self.mu, self.charged_mu)
-        whole = all(isinstance(number, float) and 0.0 < number < math.inf for number in numbers)
-        if not whole or not 0.0 <= self.slack < 1.0 or not 0.0 <= self.collision < 1.0 or self.unit != dataset.unit:
+        if not all(map(_is_cost, numbers)) or not 0.0 <= self.slack < 1.0 or not 0.0 <= self.collision < 1.0:
             raise ValueError("numbers")
+        if self.unit != dataset.unit:
+            raise ValueError("unit")
         if self.law not in LAWS:
             return
-        if bool(self.slices) != (self.law == WITH_SLICES) or (self.slices and self.adjacency is Adjacency.ADD_REMOVE):
-            raise ValueError("slices")
         factor = FACTORS[self.adjacency, dataset.adjacency]
         if json.loads(self.descriptor)["mu"] != self.mu or self.charged_mu != factor * self.mu:
             raise ValueError("mu")
+        if bool(self.slices) != self.sliced or (self.slices and self.adjacency is Adjacency.ADD_REMOVE):
+            raise ValueError("slices")
+        charge = self.charge
+        if charge and self.slices and not (_is_cost(charge.t) and _is_cost(charge.chance) and charge.chance < 1.0):
+            raise ValueError("bound")
+        if charge and self.slices and charge.t < _bound(self.slices, charge.chance) * (1.0 - BOUND_ERROR):
+            raise ValueError("bound")
 
 
 @dataclass(frozen=True)
@@ -176,12 +271,12 @@ class Ask:
     mu: float
     slices: tuple[Slices, ...] = ()
 
-    @property
-    def descriptor(self) -> str:
-        """The law of the release, as an entry keeps it."""
+    def descriptor(self, charge: Charge) -> str:
+        """The law of the release, and what its slices are charged, as an entry keeps them."""
         if not self.slices:
             return json.dumps({"law": GAUSSIAN, "mu": self.mu})
-        return json.dumps({"law": WITH_SLICES, "mu": self.mu, "slices": [asdict(each) for each in self.slices]})
+        slices = [asdict(each) for each in self.slices]
+        return json.dumps({"law": BOUNDED_SLICES, "mu": self.mu, "slices": slices} | asdict(charge))
 
 
 @dataclass(frozen=True)
@@ -204,39 +299,66 @@ class Account:
         return found
 
     @cached_property
-    def mu(self) -> float:
-        """What all Gaussian queries cost together, rounded up."""
-        return add_up(entry.charged_mu for entry in self.counted)
+    def charges(self) -> tuple[Charge, ...]:
+        """What the slices of each entry are charged: as it says, or by how many with slices came before it, counted or
+        not, so that what is given back later changes nothing."""
+        pairs = zip(self.entries, accumulate(entry.sliced for entry in self.entries), strict=True)
+        return tuple(entry.charge or self.dataset.charge(entry.slices, number) for entry, number in pairs)
 
     @cached_property
-    def slices(self) -> tuple[Slices, ...]:
-        """The slices of all releases."""
-        return tuple(each for entry in self.counted for each in entry.slices)
+    def mu(self) -> float:
+        """What all releases cost together, slices by their bounds, rounded up."""
+        return add_up((entry.charged_mu for entry in self.counted), (each.t for each in self._charged))
+
+    @cached_property
+    def chance(self) -> float:
+        """The chance that slices show more than they were charged for, of all releases together, rounded up."""
+        return sum_up(each.chance for each in self._charged)
 
     @cached_property
     def epsilon(self) -> float:
-        """What all releases cost together, as epsilon at the data set's delta."""
-        return self._epsilon(self.mu, self._slack(), self._collision(), self.slices)
+        """What all releases cost together, as epsilon at the data set's delta: that of a cap which mu would use up."""
+        return self._epsilon(self.mu, self.chance, len(self.counted))
+
+    @property
+    def over(self) -> str:
+        """One line where the releases cost more than the cap allows, as they may in an older book; else nothing."""
+        if self.chance <= self.dataset.chance and self.mu <= self.dataset.mu and len(self.counted) <= MOST_RELEASES:
+            return ""
+        return (
+            f"{self.dataset.name!r} is over its cap: its releases count as mu {rounded_up(self.mu, 5)} together, and "
+            f"mu {rounded_down(self.dataset.mu, 5)} may be spent; nothing more can be released"
+        )
 
     def left(self, factor: int = 1) -> float:
         """The largest mu that another release may have; `factor` is what its adjacency costs here."""
-        most = self.dataset.most(*self._with_another(factor), self.slices)
-        return room_for(most, [entry.charged_mu for entry in self.counted]) / factor
+        if self.over or len(self.counted) >= MOST_RELEASES:
+            return 0.0
+        spent = [entry.charged_mu for entry in self.counted]
+        return room_for(self.dataset.mu, spent, (each.t for each in self._charged)) / factor
 
     @cached_property
     def left_epsilon(self) -> float:
         """The same as epsilon at the data set's delta, in few digits: asking for it would fit."""
         return self.dataset.epsilon_that_fits(self.left())
 
-    def fits(self, charged_mu: float, factor: int = 1, slices: Sequence[Slices] = ()) -> bool:
+    def charge_for(self, slices: tuple[Slices, ...]) -> Charge:
+        """What the next release would be charged for these slices."""
+        return self.dataset.charge(slices, 1 + sum(entry.sliced for entry in self.entries))
+
+    def fits(self, charged_mu: float, charge: Charge = NOTHING) -> bool:
         """Whether one more release keeps the cap. Its mu is above 0, so there is no room where there is room for 0."""
-        together = add_up([*(entry.charged_mu for entry in self.counted), charged_mu])
-        return together <= self.dataset.most(*self._with_another(factor), (*self.slices, *slices))
+        if self.over or len(self.counted) >= MOST_RELEASES or not charge.t < math.inf:
+            return False
+        mus, charges = (*(entry.charged_mu for entry in self.counted), charged_mu), (*self._charged, charge)
+        together = add_up(mus, (each.t for each in charges))
+        return together <= self.dataset.mu and sum_up(each.chance for each in charges) <= self.dataset.chance
 
     def price(self, entry: str, time: str, asked: Ask) -> Entry:
         """The entry of a release that fits under the cap."""
         factor = _factor(asked, self.dataset)
         slack, collision = _imperfections(self.dataset.unit, factor)
+        charge = self.charge_for(asked.slices)
         made = Entry(
             id=entry,
             dataset=self.dataset.name,
@@ -251,7 +373,7 @@ class Account:
             charged_mu=factor * asked.mu,
             slack=slack,
             collision=collision,
-            descriptor=asked.descriptor,
+            descriptor=asked.descriptor(charge),
         )
         try:
             made.check(self.dataset)
@@ -259,49 +381,62 @@ class Account:
             raise ArgumentError(
                 f"mu {asked.mu!r}, epsilon {asked.epsilon!r} and delta {asked.delta!r} are not the cost of a release"
             ) from None
-        if not self.fits(made.charged_mu, factor, asked.slices):
-            raise BudgetError(self._refusal(asked, factor))
+        if not self.fits(made.charged_mu, charge):
+            raise BudgetError(self._refusal(asked, factor, charge))
         return made
 
     def running(self) -> list[float]:
         """After each entry, what was spent until then, as epsilon at the data set's delta."""
-        mu = slack = collision = 0.0
-        slices: tuple[Slices, ...] = ()
+        square, chance, count = Fraction(0), Fraction(0), 0
         found = []
-        for entry in self.entries:
+        for entry, charge in zip(self.entries, self.charges, strict=True):
             if entry.counts:
-                mu = add_up([mu, entry.charged_mu])
-                slack, collision = sum_up([slack, entry.slack]), sum_up([collision, entry.collision])
-                slices += entry.slices
-            found.append(self._epsilon(mu, slack, collision, slices))
+                square += sum_of_squares([entry.charged_mu], [charge.t])
+                chance, count = chance + Fraction(charge.chance), count + 1
+            found.append(self._epsilon(root_up(square), chance, count))
         return found
 
-    def _epsilon(self, mu: float, slack: float, collision: float, slices: tuple[Slices, ...]) -> float:
-        left = self.dataset.delta - collision
-        found = epsilon_of(mu, left, slack, slices) if left > 0.0 else float("inf")
-        # Two searches may end an ulp apart: what keeps the cap is not shown as more than it.
-        return min(found, self.dataset.epsilon) if mu <= self.dataset.most(slack, collision, slices) else found
+    @cached_property
+    def _charged(self) -> tuple[Charge, ...]:
+        return tuple(charge for entry, charge in zip(self.entries, self.charges, strict=True) if entry.counts)
 
-    def _slack(self) -> float:
-        return sum_up(entry.slack for entry in self.counted)
+    def _epsilon(self, mu: float, chance: float | Fraction, count: int) -> float:
+        if chance > self.dataset.chance or count > MOST_RELEASES:
+            return math.inf
+        return self.dataset.epsilon_at(mu)
 
-    def _collision(self) -> float:
-        return sum_up(entry.collision for entry in self.counted)
-
-    def _refusal(self, asked: Ask, factor: int) -> str:
+    def _refusal(self, asked: Ask, factor: int, charge: Charge) -> str:
         left, own = self.left(factor), self.dataset
+        if self.over:
+            return self.over
+        if len(self.counted) >= MOST_RELEASES:
+            return f"{own.name!r} has {MOST_RELEASES} releases, as many as one data set may have"
         epsilon = own.epsilon_that_fits(left)
         counted = "" if factor == 1 else f", counted {factor} times in a data set of adjacency {own.adjacency}"
-        sliced = " with slices" if asked.slices else ""
+        refused = f"{own.name!r} has too little left for mu {rounded_up(asked.mu, 5)}"
+        terms = f"(epsilon {asked.epsilon:g}, delta {asked.delta:g})"
+        if asked.slices:
+            bound = min(charge.t, LARGEST_MU)  # an infinite one has no digits
+            together = add_up([asked.mu], [bound])
+            return (
+                f"{refused} with slices that count as mu {rounded_up(add_up([], [bound]), 5)} {terms}: "
+                f"mu {rounded_down(left, 5)} is left, about epsilon {CAUTION * left / together * asked.epsilon:.1g} "
+                "with as many projections"
+            )
         return (
-            f"{own.name!r} has too little left for mu {rounded_up(asked.mu, 5)}{sliced} (epsilon {asked.epsilon:g}, "
-            f"delta {asked.delta:g}){counted}: ask for at most mu {rounded_down(left, 5)}, "
+            f"{refused} {terms}{counted}: ask for at most mu {rounded_down(left, 5)}, "
             f"which is epsilon {epsilon:g} at delta {own.delta:g}"
         )
 
-    def _with_another(self, factor: int) -> tuple[float, float]:
-        slack, collision = _imperfections(self.dataset.unit, factor)
-        return sum_up([self._slack(), slack]), sum_up([self._collision(), collision])
+
+def _bound(slices: tuple[Slices | OldFrames, ...], chance: float) -> float:
+    """A t that the T of all slices together exceeds with probability at most `chance`, rounded up."""
+    tails = [each.tail(chance / len(slices)) for each in slices]
+    return sum_up(tails) if max(tails) < math.inf else math.inf
+
+
+def _is_cost(number: object) -> bool:
+    return isinstance(number, float) and 0.0 < number < math.inf
 
 
 def _factor(asked: Ask, dataset: Dataset) -> int:

@@ -67,7 +67,11 @@ class Ledger:
             raise ArgumentError(f"adjacency must be {allowed}, not {adjacency!r}")
         calibrate(epsilon, delta)  # refuses what is no cap
         made = Dataset(name, _now(), float(epsilon), float(delta), Adjacency(adjacency), unit)
-        _ = made.mu  # and a delta that collisions of ids would use up
+        if not made.mu > 0.0:  # and a delta that what is set aside would use up
+            raise ArgumentError(
+                f"delta {delta:g} leaves nothing at epsilon {epsilon:g} beside what is set aside for collisions of ids "
+                "and for how exactly noise is drawn; raise delta"
+            )
         with store.creating(self._place) as connection:
             known = self._find(connection, name)
             if known is not None:
@@ -238,8 +242,7 @@ def _entry(row: dict[str, Any], dataset: Dataset) -> Entry:
 
 def _dataset(row: Any) -> Dataset:
     dataset = Dataset(**dict(row) | {"adjacency": Adjacency(row["adjacency"])})
-    if not dataset.mu > 0.0:
-        raise ValueError("cap")
+    calibrate(dataset.epsilon, dataset.delta)  # refuses what is no cap
     return dataset
 
 

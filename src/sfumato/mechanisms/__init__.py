@@ -13,7 +13,6 @@ from sfumato.mechanisms.base import Mechanism as Mechanism
 from sfumato.mechanisms.base import Plan as Plan
 from sfumato.mechanisms.base import Public as Public
 from sfumato.mechanisms.base import Round as Round
-from sfumato.mechanisms.base import option as option
 from sfumato.mechanisms.clustmix.clustmix_mechanism import Clustmix
 from sfumato.mechanisms.mixture.mixture_mechanism import Mixture
 from sfumato.mechanisms.slicing.slicing_mechanism import Slicing

@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-from sfumato.config import option as option
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from sfumato.mechanisms.asker import Asker
     from sfumato.private.accounting import Adjacency
     from sfumato.private.slicing.law import Slices
-    from sfumato.private.slicing.rows import RowAsker
     from sfumato.schema.layout import Layout
     from sfumato.training.settings import Training
 
@@ -226,5 +225,5 @@ class Mechanism(Protocol):
     def plan(self, public: Public) -> Plan:
         """Divide the budget between rounds. Raises ArgumentError where options and schema do not go together."""
 
-    def run(self, curator: RowAsker, plan: Plan) -> Any:
+    def run(self, curator: Asker, plan: Plan) -> Any:
         """Ask every round of the plan, and build a model from the noisy answers."""

@@ -13,8 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Round
-from sfumato.private.queries.base import Answer, Asker, Query
+from sfumato.private.queries.base import Answer, Query
+from sfumato.private.slicing.law import Slices
+from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole
 from sfumato.schema.layout import FloatArray
 
 LEAST_SHARE = 0.01  # of a question, for each of its parts
@@ -59,6 +62,9 @@ class Reserved:
 
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
         return self.curator.total(name, query, mu_squared)
+
+    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        return self.curator.rows(name, vectors, projection)
 
 
 def split(costs: Sequence[float] | FloatArray) -> FloatArray:

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.budget import moment_costs, radius
 from sfumato.mechanisms.clipping import unclipped
+from sfumato.mechanisms.questions import cells_at, latent_space, unpack
 from sfumato.mechanisms.shrinkage import EIGENVALUE_FLOOR, floor_eigenvalues, shrink_eigenvalues
-from sfumato.private.queries.base import Asker, Cells, Image, Latent, Moments
-from sfumato.private.queries.projected import Within
+from sfumato.private.queries.base import Image
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import Cells, Within
 from sfumato.schema.layout import FloatArray, IntArray
 
 
@@ -34,7 +37,7 @@ class FoundCells:
 def one_cell_each(image: Image, counts: FloatArray, spreads: FloatArray) -> FoundCells:
     """Every class a cell of its own, around the image's origin."""
     origin = np.zeros((len(counts), image.dim))
-    return FoundCells(Cells.of(image, [row[None] for row in origin]), counts, origin, np.ones(len(counts)), spreads)
+    return FoundCells(cells_at(image, [row[None] for row in origin]), counts, origin, np.ones(len(counts)), spreads)
 
 
 def ask_shapes(curator: Asker, found: FoundCells, mu_squared: float) -> FloatArray:
@@ -46,10 +49,10 @@ def ask_shapes(curator: Asker, found: FoundCells, mu_squared: float) -> FloatArr
     dim, classes = cells.image.dim, len(cells.centres)
     counts = np.asarray(np.bincount(cells.classes, found.counts, classes), dtype=np.float64)
     radii = [radius(w) for w in found.within]
-    query = Moments(Latent.of(Within(cells), radii), moment_costs(counts, dim, radius(dim)).shares)
+    query = GroupSums(latent_space(Within(cells), radii), moment_costs(counts, dim, radius(dim)).shares, "outer")
     answer = curator.total("shapes", query, mu_squared)
-    _, sums, seconds = query.unpack(answer.values)
-    sd = query.unpack(answer.sd)[2][:, 0, 0] / counts
+    _, sums, seconds = unpack(query, answer.values)
+    sd = unpack(query, answer.sd)[2][:, 0, 0] / counts
     kept = np.array([unclipped(dim, radius(w), w) for w in found.within])
     means = sums / counts[:, None]
     shapes = seconds / (counts * kept)[:, None, None] - np.einsum("ki,kj->kij", means, means)

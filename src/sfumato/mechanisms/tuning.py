@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.mechanisms.base import option
+from sfumato.config import option
 
 MIXTURE = "docs/proofs/mixture.md, section 4: an 80/20 split of UCI Adult's train split"
 ADAPT = "docs/proofs/adapt.md, section 5: an 80/20 split of UCI Adult's train split"

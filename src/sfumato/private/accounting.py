@@ -9,36 +9,37 @@ mu-GDP is (epsilon, delta)-DP for every epsilon with (the same paper)
 Noisy projections of every row have no mu of their own, but a law of it (`slicing/law`). Wherever `slices` are given
 below, mu is that of the Gaussian queries beside them, and delta is the expectation over the slices' law.
 
-Every result is rounded to the safe side: delta and epsilon up, mu down, sigma up. That rests on scipy's
+Every result is rounded to the safe side: delta up, mu down, sigma up. That rests on scipy's
 erfc, erfcx and exp having a relative error below 2^-48; the tests compare them with mpmath.
 """
 
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from numbers import Real
 
-from scipy.special import erfc, erfcx, ndtri
+from scipy.special import erfc, erfcx
 
 from sfumato.errors import ArgumentError, BudgetError
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
-from sfumato.private.slicing.law import Frames, Slices, sliced_delta, theorem_epsilon
+from sfumato.private.slicing.law import Slices, sliced_delta
 
 MOST_COORDINATES = 2**40
 """A public cap on the noisy numbers in one release, far above any that fits into memory."""
+
+MOST_RELEASES = 2**16
+"""A public cap on the releases of one data set that a ledger counts: what they fall short of the ideal is set aside for
+all of them at the opening."""
 
 LARGEST_MU = 1e50
 """No privacy at all; it keeps the formulas away from overflow."""
 
 # The relative error of erfc, erfcx and exp: 2^-50 was seen.
 _FUNCTION_ERROR = 2.0**-48
-
-# The square root of a sum of squares is taken to at least this many binary digits.
-_ROOT_BITS = 128
 
 # The relative error of -a / sqrt 2 and -b / sqrt 2 below: four roundings.
 _ARGUMENT_ERROR = 4 * sys.float_info.epsilon
@@ -61,9 +62,9 @@ def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
     >>> f"{delta_of(1.0, 0.26805):.2e}"
     '1.00e-05'
     """
-    _check_epsilon(epsilon)
-    _check_mu(mu)
-    return _together(epsilon, mu, slices)
+    check_epsilon(epsilon)
+    check_mu(mu)
+    return joint_delta(epsilon, mu, slices)
 
 
 def mu_of(epsilon: float, delta: float, distance: float = 0.0, slices: Sequence[Slices] = ()) -> float:
@@ -75,143 +76,13 @@ def mu_of(epsilon: float, delta: float, distance: float = 0.0, slices: Sequence[
     >>> f"{mu_of(1.0, 1e-5):.5f} {mu_of(1.0, 1e-6):.5f} {mu_of(1.0, 1e-5, 1e-6):.5f}"
     '0.26805 0.23670 0.26082'
     """
-    _check_epsilon(epsilon)
-    _check_delta(delta)
-    _check_distance(distance)
-    left = _delta_left(epsilon, delta, distance)
-    if left <= 0.0 or (slices and sliced_delta(epsilon, 0.0, slices) > left):
+    check_epsilon(epsilon)
+    check_delta(delta)
+    check_distance(distance)
+    left = delta_left(epsilon, delta, distance)
+    if left <= 0.0 or joint_delta(epsilon, 0.0, slices) > left:
         return 0.0
-    return _turning_point(lambda mu: _together(epsilon, mu, slices) <= left)[0]
-
-
-def epsilon_of(mu: float, delta: float, distance: float = 0.0, slices: Sequence[Slices] = ()) -> float:
-    """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded up; infinite where there is none.
-
-    `distance` is as in `mu_of`. With one, a larger epsilon is not always easier to keep, because (1 + e^epsilon)
-    distance grows with it: the search ends where the sum of both parts of delta is least.
-
-    >>> f"{epsilon_of(0.26805, 1e-5):.4f} {epsilon_of(0.26805, 1e-5, 1e-6):.4f} {epsilon_of(0.26805, 1e-5, 1e-5)}"
-    '1.0000 1.0313 inf'
-    """
-    _check_mu(mu)
-    _check_delta(delta)
-    _check_distance(distance)
-
-    def exceeds(epsilon: float) -> bool:
-        left = _delta_left(epsilon, delta, distance)
-        return left <= 0.0 or _together(epsilon, mu, slices) > left
-
-    if not exceeds(0.0):
-        return 0.0
-    if distance == 0.0:
-        return _turning_point(exceeds)[1]
-    # d/d epsilon of the sum is e^epsilon (distance - Phi(-epsilon / mu - mu / 2)): it falls, then it rises.
-    least = mu * (-float(ndtri(distance)) - mu / 2)
-    if slices:  # where the distance takes half of delta: any end is safe, and a distance that matters is rare
-        least = math.log(delta) - math.log(2.0 * distance)
-    if not 0.0 < least < math.inf or exceeds(least):
-        return math.inf
-    return _bisect(exceeds, 0.0, least)[1]
-
-
-def slicing_sigma(
-    epsilon: float,
-    delta: float,
-    *,
-    dim: int,
-    projections: int,
-    distance: float = 1.0,
-    method: str = "exact",
-    slice_dim: int = 1,
-    law: str = Frames.GAUSSIAN,
-    mu: float = 0.0,
-    rounding: float = 0.0,
-    rows: int = 1,
-) -> float:
-    """The smallest noise with which projections of every row are (epsilon, delta)-DP, rounded up.
-
-    Rows of `dim` numbers, one of them replaced by another at most `distance` away, are projected by a fresh matrix U of
-    `projections` columns, which may be published: entries N(0, 1/dim), or orthonormal frames of `slice_dim` columns
-    (`law`). `mu` is that of Gaussian queries asked beside it; `rounding` and `rows` are as in `Slices`. A U that is not
-    drawn afresh, after the rows are fixed, needs distance * sqrt(largest eigenvalue of U U^T) / mu_of(epsilon, delta).
-
-    `method` is "exact", or "theorem1" for the bound of Greenewald et al. (2024), which asks for more: for a Gaussian U
-    and one row a unit, composed with `mu` in Renyi DP.
-
-    >>> [round(slicing_sigma(1.0, 1e-5, dim=100, projections=100, method=m), 2) for m in ("exact", "theorem1")]
-    [3.84, 5.38]
-    """
-    _check_epsilon(epsilon)
-    _check_delta(delta)
-    _check_mu(mu)
-    known = Slices(dim, projections, distance, 1.0, law, slice_dim, rounding, rows)  # refuses what is none
-    check_method(method, law, rows)
-    left = _delta_left(epsilon, delta, MOST_COORDINATES * DISTANCE_PER_COORDINATE)
-    if left <= 0.0 or not _leaves_room(method, epsilon, left, mu):
-        by = "" if method == "exact" else f" by {method}"
-        raise ArgumentError(
-            f"mu {mu:g} beside the slices leaves nothing of epsilon = {epsilon:g}, delta = {delta:g}{by}"
-        )
-
-    def exceeds(sigma: float) -> bool:
-        slices = replace(known, sigma=sigma)
-        if method == "theorem1":
-            return theorem_epsilon(left, mu, slices) > epsilon
-        return sliced_delta(epsilon, mu, [slices]) > left
-
-    return _turning_point(exceeds)[1]
-
-
-def check_method(method: str, law: str, rows: int) -> None:
-    """Refuse a calibration of slices that is none, or not proved for these."""
-    if method not in ("exact", "theorem1"):
-        raise ArgumentError(f"slices are calibrated by 'exact' or 'theorem1', not {method!r}")
-    if method == "theorem1" and (law != Frames.GAUSSIAN or rows != 1):
-        raise ArgumentError("theorem1 is proved for a Gaussian U and one row a unit; take 'exact'")
-
-
-def _leaves_room(method: str, epsilon: float, delta: float, mu: float) -> bool:
-    """Whether Gaussian queries of `mu` leave anything to slices."""
-    if method == "exact":
-        return _delta(epsilon, mu) < delta
-    # alpha mu^2 / 2 + ln(1 / delta) / (alpha - 1) at its least; a hair of epsilon is left, or sigma has no end.
-    return mu * (mu / 2 + math.sqrt(-2.0 * math.log(delta))) < epsilon * (1.0 - 1e-9)
-
-
-def add_up(mus: Iterable[float]) -> float:
-    """The mu of several releases together, which may depend on each other: the root of the sum of squares, rounded up.
-
-    The sum is exact, so that neither many small releases nor their order can make the total too small.
-
-    >>> add_up([]), add_up([0.3]), add_up([3.0, 4.0])
-    (0.0, 0.3, 5.0)
-    """
-    square = sum((Fraction(mu) ** 2 for mu in mus), Fraction(0))
-    root = _root(square)[1]
-    return _rounded(float(root), lambda value: value >= root, math.inf)
-
-
-def sum_up(values: Iterable[float]) -> float:
-    """The exact sum, rounded up.
-
-    >>> sum_up([0.1] * 10) > 1.0
-    True
-    """
-    exact = sum(map(Fraction, values), Fraction(0))
-    return _rounded(float(exact), lambda value: value >= exact, math.inf)
-
-
-def room_for(total: float, mus: Iterable[float]) -> float:
-    """The largest mu that can still be added to `mus` so that all together are at most `total`, rounded down.
-
-    >>> room_for(5.0, [3.0]), room_for(5.0, [3.0, 4.0]), room_for(5.0, [6.0])
-    (4.0, 0.0, 0.0)
-    """
-    square = Fraction(total) ** 2 - sum((Fraction(mu) ** 2 for mu in mus), Fraction(0))
-    if square <= 0:
-        return 0.0
-    root = _root(square)[0]
-    return _rounded(float(root), lambda value: value <= root, 0.0)
+    return turning_point(lambda mu: joint_delta(epsilon, mu, slices) <= left)[0]
 
 
 def calibrate(
@@ -226,8 +97,8 @@ def calibrate(
     >>> calibrate(1.0, 1e-5) == mu_of(1.0, math.nextafter(1e-5, 0.0))
     True
     """
-    _check_epsilon(epsilon)
-    _check_delta(delta)
+    check_epsilon(epsilon)
+    check_delta(delta)
     if not 1 <= coordinates <= MOST_COORDINATES:
         raise ArgumentError(f"coordinates must be between 1 and 2^40, not {coordinates}")
     mu = mu_of(epsilon, delta, coordinates * DISTANCE_PER_COORDINATE, slices)
@@ -275,7 +146,7 @@ class Budget:
         if not 0 < total <= LARGEST_MU:
             raise ArgumentError(f"the total mu must be above 0 and at most {LARGEST_MU:g}, not {total}")
         self._total = float(total)
-        self._remaining = _rounded(self._total**2, lambda square: square <= Fraction(self._total) ** 2, 0.0)
+        self._remaining = first_safe(self._total**2, lambda square: square <= Fraction(self._total) ** 2, 0.0)
         self._spends: tuple[Spend, ...] = ()
         self._slices = tuple(slices)
         self._taken = 0
@@ -332,28 +203,30 @@ class Budget:
                 )
             spend = _spend(name, float(sensitivity), float(mu_squared))
             left = Fraction(self._remaining) - Fraction(float(mu_squared))
-            self._remaining = _rounded(float(left), lambda value: value <= left, 0.0)
+            self._remaining = first_safe(float(left), lambda value: value <= left, 0.0)
             self._spends += (spend,)
             return spend
 
 
 def _spend(name: str, sensitivity: float, mu_squared: float) -> Spend:
     """mu^2 <= mu_squared and sensitivity / sigma <= mu, both exactly."""
-    mu = _rounded(math.sqrt(mu_squared), lambda root: root**2 <= Fraction(mu_squared), 0.0)
-    sigma = _rounded(sensitivity / mu, lambda quotient: quotient * Fraction(mu) >= sensitivity, math.inf)
+    mu = first_safe(math.sqrt(mu_squared), lambda root: root**2 <= Fraction(mu_squared), 0.0)
+    sigma = first_safe(sensitivity / mu, lambda quotient: quotient * Fraction(mu) >= sensitivity, math.inf)
     return Spend(name, sensitivity, sigma, mu)
 
 
-def _rounded(value: float, is_safe: Callable[[Fraction], bool], towards: float) -> float:
+def first_safe(value: float, is_safe: Callable[[Fraction], bool], towards: float) -> float:
     """The first float, from value on in the direction given, that is safe in exact arithmetic."""
     while not is_safe(Fraction(value)):
         value = math.nextafter(value, towards)
     return value
 
 
-def _together(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
+def joint_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     """delta(epsilon) of Gaussian queries and slices, never below the true value."""
-    return sliced_delta(epsilon, mu, slices) if slices else _delta(epsilon, mu)
+    if len(slices) > 1:
+        raise ArgumentError("a release has noisy projections of every row once at the most")
+    return sliced_delta(epsilon, mu, slices[0]) if slices else _delta(epsilon, mu)
 
 
 def _delta(epsilon: float, mu: float) -> float:
@@ -382,7 +255,7 @@ def _delta(epsilon: float, mu: float) -> float:
     return min(1.0, twice / 2 + sys.float_info.min)
 
 
-def _delta_left(epsilon: float, delta: float, distance: float) -> float:
+def delta_left(epsilon: float, delta: float, distance: float) -> float:
     """delta less (1 + e^epsilon) distance, rounded down; 0 or less where nothing is left of it."""
     if distance == 0.0:
         return delta
@@ -393,47 +266,39 @@ def _delta_left(epsilon: float, delta: float, distance: float) -> float:
     return math.nextafter(delta - slack, 0.0)
 
 
-def _root(square: Fraction) -> tuple[Fraction, Fraction]:
-    """Two fractions that the square root lies between, the same one twice where it is exact."""
-    # A square of floats has a power of two below the line: over step^2 it is whole, with 2 _ROOT_BITS digits or more.
-    step = Fraction(1, 1 << ((square.denominator.bit_length() + 1) // 2 + _ROOT_BITS))
-    below = math.isqrt(int(square / step**2)) * step
-    return below, below if below**2 == square else below + step
-
-
-def _turning_point(holds: Callable[[float], bool]) -> tuple[float, float]:
+def turning_point(holds: Callable[[float], bool]) -> tuple[float, float]:
     """Two neighbouring floats, at the first of which the condition holds and at the second not."""
     low = high = 1.0
     while not holds(low):
         low /= 2
     while holds(high):
         high *= 2
-    return _bisect(holds, low, high)
+    return bisect(holds, low, high)
 
 
-def _bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+def bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
     """The same between two floats, at the first of which it holds and at the second not."""
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low, high
 
 
-def _check_epsilon(epsilon: float) -> None:
+def check_epsilon(epsilon: float) -> None:
     if not _is_number(epsilon) or not 0 < epsilon < math.inf:
         raise ArgumentError(f"epsilon must be a finite number above 0, not {epsilon!r}")
 
 
-def _check_delta(delta: float) -> None:
+def check_delta(delta: float) -> None:
     if not _is_number(delta) or not 0 < delta < 1:
         raise ArgumentError(f"delta must lie inside (0, 1), not {delta!r}")
 
 
-def _check_mu(mu: float) -> None:
+def check_mu(mu: float) -> None:
     if not 0 <= mu <= LARGEST_MU:
         raise ArgumentError(f"mu must lie between 0 and {LARGEST_MU:g}, not {mu}")
 
 
-def _check_distance(distance: float) -> None:
+def check_distance(distance: float) -> None:
     if not _is_number(distance) or not 0 <= distance < 1:
         raise ArgumentError(f"distance must be at least 0 and below 1, not {distance!r}")
 

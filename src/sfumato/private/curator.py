@@ -1,28 +1,41 @@
 """The curator: the only one who sees rows, and the only door to them.
 
-It charges the budget before it looks, adds the noise, and records what was spent. Formal guarantee: with
-a budget of total mu, everything it ever answers is together mu-GDP under its adjacency, also when later
-questions and their shares depend on earlier answers (see `Budget`), up to the distance of the noise
-sampler from the ideal, which `calibrate` has set aside. With a budget that holds slices too, it is
-(epsilon, delta)-DP for every epsilon with delta = delta_of(epsilon, mu, slices).
+It takes questions as bytes and makes its own objects of them (`queries.wire`), checks these against what is public of
+the table, charges the budget before it looks, adds the noise, and keeps what was spent and answered. It alone writes
+the guarantee, from what it charged.
+
+Formal guarantee. With a budget of total mu, everything it ever answers is together mu-GDP under its adjacency, also
+when later questions and their shares depend on earlier answers (see `Budget`), up to the distance of the noise sampler
+from the ideal, which `calibrate` has set aside. With a budget that holds slices too, it is (epsilon, delta)-DP for
+every epsilon with delta = delta_of(epsilon, mu, slices).
+
+What leaves it is noisy numbers and errors made afresh: an exception that touched rows would hold them in the frames of
+its traceback. In one process this stops mistakes, not malice, because `curator._engine` is one attribute away; code
+that is not trusted belongs into another process, and talks to the curator in bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
-from sfumato.errors import ArgumentError
+from sfumato.errors import ArgumentError, SfumatoError, TableError
 from sfumato.private.accounting import Adjacency, Budget, Spend
 from sfumato.private.noise import Bits, noisy
-from sfumato.private.queries.base import Answer, FloatArray, IntArray, Query
+from sfumato.private.queries.base import Answer, FloatArray, IntArray, Public, Query
+from sfumato.private.queries.wire import decode
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, check_slices, shuffled, sliced, whole
-from sfumato.private.units import unit_sensitivity
+
+T = TypeVar("T")
 
 
 class Engine(Protocol):
     """Whatever can add up a query over the private rows, and find their vectors."""
+
+    @property
+    def public(self) -> Public:
+        """What is public of the rows."""
 
     def total(self, query: Query) -> IntArray: ...
 
@@ -30,7 +43,7 @@ class Engine(Protocol):
 
 
 class Curator:
-    """Answers queries about one private table within one budget."""
+    """Answers questions about one private table within one budget."""
 
     def __init__(
         self,
@@ -49,36 +62,57 @@ class Curator:
         self._announce = announce
         self._unit_rows = unit_rows
         self._before_noise = before_noise
+        self._answers: list[tuple[str, Answer]] = []
 
     @property
     def remaining(self) -> float:
         """The squared mu that is left."""
         return self._budget.remaining
 
-    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+    @property
+    def answers(self) -> tuple[tuple[str, Answer], ...]:
+        """Every answer to `total`, by the name under which it was charged."""
+        return tuple(self._answers)
+
+    def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
         """Charge `mu_squared`, say so, then answer with noise."""
-        sensitivity = unit_sensitivity(query, self._adjacency, self._unit_rows)
+        query, name, mu_squared = decode(request), _plain(name), float(mu_squared)
+        if not isinstance(query, Query):
+            raise ArgumentError("this question has no total")
+        query.check(self._engine.public)
+        sensitivity = query.reach.sensitivity(self._adjacency, self._unit_rows)
         spend = self._budget.charge(name, sensitivity, mu_squared)
         self._announce(spend)
         sd = spend.sigma / query.weights
+        answer = _shielded(lambda: Answer(self._noisy(query, sd), sd))
+        self._answers.append((name, answer))
+        return answer
+
+    def _noisy(self, query: Query, sd: FloatArray) -> FloatArray:
         total = self._engine.total(query)
         self._before_noise()  # a table that cannot be read costs nothing; from here on the ledger does not go back
-        return Answer(noisy(total, sd, self._bits), sd)
+        return noisy(total, sd, self._bits)
 
-    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+    def rows(self, name: str, request: bytes) -> NoisyRows:
         """Charge for it, say so, then answer with every row's noisy projections, in an order that nobody knows.
 
         The answer tells how many rows (or units) there are, so the whole release must be replace-one.
         """
+        vectors, projection = _row_question(decode(request))
         if self._adjacency is not Adjacency.REPLACE_ONE:
             raise ArgumentError("noisy rows tell how many rows there are: they need adjacency 'replace-one'")
+        vectors.check(self._engine.public)
         if isinstance(projection, Slices):
             check_slices(projection, vectors, self._unit_rows)
             self._budget.take(projection)
             spend: Spend | Slices = projection
         else:
-            spend = self._budget.charge(name, vectors.distance(self._unit_rows), projection.mu_squared)
+            distance = vectors.distance(self._unit_rows)
+            spend = self._budget.charge(_plain(name), distance, projection.mu_squared)
         self._announce(spend)
+        return _shielded(lambda: self._noisy_rows(vectors, spend))
+
+    def _noisy_rows(self, vectors: RowVectors, spend: Spend | Slices) -> NoisyRows:
         found = self._engine.rows(vectors)
         self._before_noise()
         # From here on: the directions are drawn after all that they will show, and for this answer only.
@@ -86,3 +120,36 @@ class Curator:
         if isinstance(spend, Slices):
             return sliced(found[:, order], spend, self._bits)
         return whole(found[:, order], spend.sigma, self._bits)
+
+
+def _row_question(asked: Any) -> tuple[RowVectors, Whole | Slices]:
+    if isinstance(asked, tuple) and len(asked) == 2:
+        vectors, projection = asked
+        if isinstance(vectors, RowVectors) and isinstance(projection, (Whole, Slices)):
+            return vectors, projection
+    raise ArgumentError("this question is not one for rows")
+
+
+def _plain(name: str) -> str:
+    if type(name) is not str or not name.isprintable() or not 0 < len(name) <= 100:
+        raise ArgumentError("a question needs a name of at most 100 letters")
+    return name
+
+
+def _shielded(work: Callable[[], T]) -> T:
+    """Do what touches rows; whatever it raises stays here, and an error that holds no frame of it goes on."""
+    try:
+        return work()
+    except BaseException as error:
+        failure = _afresh(error)
+    raise failure
+
+
+def _afresh(error: BaseException) -> BaseException:
+    """The same news without its traceback. Our own errors speak of no row; of others nothing is told, not even their
+    kind, which might depend on one."""
+    if isinstance(error, SfumatoError):
+        return type(error)(str(error))
+    if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
+        return type(error)()
+    return TableError("the table could not be read to its end")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import TableError
-from sfumato.private.queries.base import FIXED_BITS, Batch, BoolArray, IntArray
+from sfumato.private.queries.base import FIXED_BITS, Batch, BoolArray, IntArray, Public
 from sfumato.private.units import TagArray, Units
 from sfumato.schema.layout import NOWHERE, Layout, OrderedBins
 from sfumato.schema.projections import Projection
@@ -48,6 +48,11 @@ class Source:
         self._projection = Projection.of(layout.groups) if layout.groups else None
         largest = max(layout.sizes)
         self._dtype = np.int16 if largest < np.iinfo(np.int16).max else np.int32
+
+    @property
+    def public(self) -> Public:
+        """What is public of the rows."""
+        return Public.of(self._layout, self._values)
 
     @property
     def rereadable(self) -> bool:

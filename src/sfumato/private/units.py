@@ -13,7 +13,7 @@ together as one unit, each of the people behind them could push another one out,
 not cover.
 
 Two ids, or two rows of a unit, share a hash with probability below COLLISION at 2^30 rows (128-bit BLAKE2b, taken for
-random). That much of delta is set aside.
+random). COLLISIONS of delta is set aside: as much as MOST_RELEASES of one table need.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import ArgumentError
-from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import Batch, Query
+from sfumato.private.accounting import MOST_RELEASES
+from sfumato.private.queries.base import Batch
 
 KEY_BYTES = 32
 HASH_BYTES = 16
 COLLISION = 2.0**-67
+COLLISIONS = MOST_RELEASES * COLLISION
+"""What every release sets aside: as much as a ledger does at the opening, so that a fit at a cap fits under it."""
 
 TagArray: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -76,17 +78,8 @@ class Units:
         return np.frombuffer(digests, dtype=np.uint64).reshape(-1, HASH_BYTES // 8)
 
 
-def unit_sensitivity(query: Query, adjacency: Adjacency, unit_rows: int | None) -> float:
-    """The most that a query can move when one unit changes; None means that a unit is a row."""
-    if unit_rows is None:
-        return query.sensitivity(adjacency)
-    if adjacency is Adjacency.LABEL:
-        return unit_rows * max(query.sensitivity(Adjacency.LABEL), query.sensitivity(Adjacency.REPLACE_ONE))
-    return unit_rows * query.sensitivity(adjacency)
-
-
 def unit_delta(delta: float) -> float:
     """What is left of delta once the chance of a collision of hashes is set aside."""
-    if COLLISION < delta < 1:
-        return delta - COLLISION
-    raise ArgumentError(f"delta must lie between {COLLISION:.1g} and 1 where the schema names a unit, not {delta!r}")
+    if COLLISIONS < delta < 1:
+        return delta - COLLISIONS
+    raise ArgumentError(f"delta must lie between {COLLISIONS:.1g} and 1 where the schema names a unit, not {delta!r}")

@@ -26,8 +26,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sfumato.accounting import slicing_sigma
 from sfumato.errors import ArgumentError
-from sfumato.private.accounting import slicing_sigma
 from sfumato.published.generator import Bounds, Encoding, check_levels, limits, trainers
 from sfumato.schema.layout import FloatArray, IntArray
 

@@ -15,7 +15,9 @@ from sfumato.encoding.boxes import Boxes
 from sfumato.encoding.projected import Projected
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.schema.conditions import parse
 from sfumato.schema.layout import NOWHERE, FloatArray, IntArray, Layout
+from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 from sfumato.tables.coding import Cells, code_cells
 from sfumato.text import one_line
@@ -30,6 +32,7 @@ SMALLEST_DRAW = 1000
 LARGEST_DRAW = 1 << 16
 
 Where: TypeAlias = str | Callable[[pd.DataFrame], Any]
+Holds: TypeAlias = Callable[[pd.DataFrame], Any]  # a truth value for each row of a frame
 
 
 class Given(Protocol):
@@ -154,8 +157,8 @@ def keep_class(draw: Callable[[int], Drawn], n: int, label: int) -> Drawn:
     return Drawn(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("latent", "own", "labels")))
 
 
-def keep_where(draw: Callable[[int], pd.DataFrame], n: int, where: Where) -> Iterator[pd.DataFrame]:
-    """Rows for which `where` holds, by rejection."""
+def keep_where(draw: Callable[[int], pd.DataFrame], n: int, holds: Holds) -> Iterator[pd.DataFrame]:
+    """Rows for which a condition holds, by rejection."""
     kept, drawn, yielded = 0, 0, False
     most = max(n, 1) * DRAWS_PER_ROW
     while kept < n or not yielded:
@@ -167,20 +170,28 @@ def keep_where(draw: Callable[[int], pd.DataFrame], n: int, where: Where) -> Ite
         rate = max(kept, 1) / max(drawn, 1)
         size = min(int(np.clip((n - kept) / rate * 1.2, SMALLEST_DRAW, LARGEST_DRAW)), most - drawn)
         frame = draw(size)
-        frame = frame[_holds(frame, where)].iloc[: n - kept]
+        frame = frame[holds(frame)].iloc[: n - kept]
         drawn, kept, yielded = drawn + size, kept + len(frame), True
         yield frame
 
 
-def _holds(frame: pd.DataFrame, where: Where) -> Any:
+def row_filter(where: Where, schema: Schema) -> Holds:
+    """What says for which rows of a frame `where` holds: text is parsed and checked, a function is called."""
+    if isinstance(where, str):
+        return parse(where, schema.columns).holds
+    if not callable(where):
+        raise ArgumentError("where must be a condition like 'age > 40', or a function of the frame")
+    return lambda frame: _asked(frame, where)
+
+
+def _asked(frame: pd.DataFrame, function: Callable[[pd.DataFrame], Any]) -> Any:
     try:
-        mask = frame.eval(where) if isinstance(where, str) else where(frame)
-        held = np.asarray(pd.Series(mask, index=frame.index).fillna(False))
+        held = np.asarray(pd.Series(function(frame), index=frame.index).fillna(False))
     except Exception as error:
         what = one_line(str(error)) or type(error).__name__
-        raise ArgumentError(f"where cannot be evaluated on the release's columns: {what}") from error
+        raise ArgumentError(f"where cannot be asked about the release's columns: {what}") from error
     if held.dtype != bool or held.shape != (len(frame),):
-        raise ArgumentError("where must say true or false for each row, like 'age > 40'")
+        raise ArgumentError("where must say true or false for each row")
     return held
 
 

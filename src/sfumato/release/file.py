@@ -42,9 +42,9 @@ from sfumato.release.generator_file import document as generator_document
 from sfumato.release.generator_file import shapes as generator_shapes
 from sfumato.release.mixture import MixtureRelease
 from sfumato.release.release import Guarantee, Release
-from sfumato.schema.layout import FloatArray, Layout, OrderedBins
+from sfumato.schema.layout import DEFAULT_BINS, FloatArray, Layout, OrderedBins
 from sfumato.schema.projections import Projection
-from sfumato.schema.schema import DEFAULT_BINS, ROW, Category, Column, Date, Schema
+from sfumato.schema.schema import ROW, Category, Column, Date, Schema
 from sfumato.text import one_line
 
 FORMAT = "sfumato-release"
@@ -84,8 +84,6 @@ class _Slices(BaseModel):
     projections: Annotated[int, Field(strict=True)]
     distance: float
     sigma: float
-    law: str
-    slice_dim: Annotated[int, Field(strict=True)]
     rounding: float
     rows: Annotated[int, Field(strict=True)]
 

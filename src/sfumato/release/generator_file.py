@@ -10,12 +10,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from sfumato.errors import ArgumentError
 from sfumato.mechanisms.train import Encoder, dim_of, lens_of
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.private.accounting import Adjacency
-from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import matrix_rounding
 from sfumato.release.generator import GeneratorRelease, image_of
 from sfumato.release.release import Guarantee
@@ -225,18 +223,15 @@ def check_promise(told: GeneratorDocument, promise: Guarantee, unit_rows: int, i
         return
     insist(len(promise.slices) == 1 and "rows" not in named, "its guarantee does not cover what was bought")
     (one,) = promise.slices
-    asked = bought.coordinates, bought.projections, bought.slice_dim
-    insist((one.dim, one.projections, one.slice_dim) == asked, "its guarantee is for other slices than it holds")
+    insist(
+        (one.dim, one.projections) == (bought.coordinates, bought.projections),
+        "its guarantee is for other slices than it holds",
+    )
     covers = one.sigma <= sd and one.distance >= far and one.rows >= unit_rows
-    insist(covers and one.rounding >= _rounding(one, insist), "its guarantee does not cover its noisy slices")
-
-
-def _rounding(slices: Slices, insist: Insist) -> float:
-    try:
-        return matrix_rounding(slices) * (1.0 - ROUNDING)
-    except ArgumentError:
-        insist(False, "its slices cannot be drawn")
-        raise
+    insist(
+        covers and one.rounding >= matrix_rounding(one) * (1.0 - ROUNDING),
+        "its guarantee does not cover its noisy slices",
+    )
 
 
 def _seen(bought: _Waves | _Rows, layout: Layout) -> int:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.private.slicing.law import Slices
-from sfumato.release.conditions import Given, Where, keep_where
+from sfumato.release.conditions import Given, Where, keep_where, row_filter
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.schema.schema import ROW, Category, Date, Schema
 from sfumato.text import one_line, rounded_up
@@ -106,8 +106,9 @@ class Release:
         """Draw n synthetic rows, with the schema's columns, order and types.
 
         `given` fixes columns ({"income": ">50K", "age": 40}): the others follow their conditional distribution under
-        the model. `where` keeps rows for which a pandas expression ("age > 40 and hours_per_week < 20"), or a function
-        of the frame, holds; it draws at most 1000 rows for each one wanted, then says so and stops.
+        the model. `where` keeps rows for which a condition ("age > 40 and town in ['Ulm', 'Bonn']"; its grammar is in
+        docs/conditions.md), or a function of the frame, holds; it draws at most 1000 rows for each one wanted, then
+        says so and stops.
         """
         return pd.concat(list(self._frames(n, seed, given, where)), ignore_index=True)
 
@@ -155,7 +156,7 @@ class Release:
             raise ArgumentError("given must be a mapping of columns to values, like {'income': '>50K'}")
         condition = self._condition(given) if given else None
         if where is not None:
-            return keep_where(lambda size: self._frame(size, rng, condition), int(n), where)
+            return keep_where(lambda size: self._frame(size, rng, condition), int(n), row_filter(where, self.schema))
         sizes = (min(BATCH_ROWS, int(n) - start) for start in range(0, max(int(n), 1), BATCH_ROWS))
         return (self._frame(size, rng, condition) for size in sizes)
 

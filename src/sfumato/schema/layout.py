@@ -19,13 +19,15 @@ import datetime
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from sfumato.schema.schema import DEFAULT_BINS, Category, Column, Date, Group, Number, Schema
+if TYPE_CHECKING:  # what a layout is made of is told apart by its `type`: the private side needs no schema parser
+    from sfumato.schema.schema import Category, Column, Date, Group, Number, Schema
 
+DEFAULT_BINS = 256  # where the schema is silent
 NOWHERE = -1  # the code of a cell that has no bin
 LOG_STEPS = 10_000  # a log scale without a step is linear below this fraction of the range
 SLIVER = 1e-9  # of the range: an edge this close to an atom is the atom
@@ -187,9 +189,9 @@ Bins: TypeAlias = OrderedBins | CategoryBins
 
 def bins_of(column: Column) -> Bins:
     """The bins of one column of a schema."""
-    if isinstance(column, Category):
+    if column.type == "category":
         return CategoryBins(column)
-    if isinstance(column, Date):
+    if column.type == "date":
         return _stepped(column, days(column.min), days(column.max), 1.0, "linear", ())
     if column.step is None:
         return _plain(column)
@@ -301,7 +303,7 @@ def _stepped(
 def _typed(
     column: Number | Date, values: FloatArray, absent: np.ndarray[Any, np.dtype[np.bool_]] | None
 ) -> pd.Series[Any]:
-    if isinstance(column, Date):
+    if column.type == "date":
         stamps = np.rint(values).astype("datetime64[D]").astype("datetime64[s]")
         return pd.Series(stamps if absent is None else np.where(absent, np.datetime64("NaT"), stamps))
     if column.integral:

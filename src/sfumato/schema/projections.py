@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.fft import idctn
@@ -27,7 +27,9 @@ from scipy.linalg import block_diag
 from scipy.special import ndtri
 
 from sfumato.schema.layout import FloatArray, IntArray
-from sfumato.schema.schema import Group
+
+if TYPE_CHECKING:
+    from sfumato.schema.schema import Group
 
 FIXED_BITS = 24  # a value's place between its bounds, as a whole number
 ENTRY_BITS = 12  # fractional bits of a matrix entry, and of a coordinate

@@ -39,7 +39,6 @@ from sfumato.text import canonical, one_line
 FINEST_STEP = 2.0**-50  # of the larger bound: a finer grid would not be representable
 NARROWEST = 1e-303  # the smallest range whose parts are still numbers
 MOST_DECIMALS = 12  # a step that needs more digits is not a decimal one
-DEFAULT_BINS = 256
 MAX_BINS = 1 << 16
 MAX_UNIT_ROWS = 1 << 20
 MAX_GROUP = 1 << 14  # columns of a group
@@ -127,6 +126,15 @@ class Date(_Column):
         return self
 
 
+def category_text(value: CategoryValue) -> str:
+    """A value of a category as cells are compared with it.
+
+    >>> category_text(1.0), category_text(" a "), category_text("TRUE")
+    ('1', 'a', 'true')
+    """
+    return canonical(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+
+
 class Category(_Column):
     """One of a public list of values, compared as text (1.0 as 1)."""
 
@@ -159,10 +167,7 @@ class Category(_Column):
     @property
     def texts(self) -> tuple[str, ...]:
         """The values as cells are compared with them."""
-        return tuple(
-            canonical(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
-            for value in self.values
-        )
+        return tuple(map(category_text, self.values))
 
 
 Column: TypeAlias = Annotated[Number | Date | Category, Field(discriminator="type")]

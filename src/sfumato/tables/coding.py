@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray, Layout, OrderedBins
-from sfumato.schema.schema import Date
 from sfumato.tables import Table, by_distinct, days, lookup, numbers
 
 
@@ -38,7 +37,7 @@ def find_codes(cells: pa.Array, bins: Bins) -> IntArray:
 
 def _values(cells: pa.Array, bins: OrderedBins) -> FloatArray:
     # The time of day is not kept.
-    return np.floor(days(cells)) if isinstance(bins.column, Date) else numbers(cells)
+    return np.floor(days(cells)) if bins.column.type == "date" else numbers(cells)
 
 
 def code_label(batch: pa.RecordBatch, layout: Layout) -> IntArray:

@@ -9,7 +9,7 @@ cells depend on nothing but its own bytes and the header:
 - every other cell is text, as it stands between its delimiters.
 
 For the same reason an encoding must be one in which a byte of one line cannot change the next: ASCII
-reads as itself and nothing swallows a line break. UTF-16 is turned into UTF-8 on the way in.
+reads as itself and nothing swallows a line break. UTF-16 is none, and is refused.
 """
 
 import codecs
@@ -35,7 +35,7 @@ from sfumato.text import WHITESPACE
 DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 BLOCK_BYTES = 2**22
-LONGEST_LINE = 2**24  # bytes: a longer line is a bad one, and never held in memory
+LONGEST_LINE = 2**24  # bytes without the line break: a longer line is a bad one, and never held in memory
 
 # Every ASCII character, and what escapes or shifts in the encodings that have such things.
 ASCII_PROBE = bytes(range(128)) + rb"\u000a \n ~{ ~} +AAo- .xn--tda." + b"\x1b$B!! \x0e!!\x0f ~\n"
@@ -112,8 +112,8 @@ class CsvTable(Table):
         self._dialect = dialect
         self._compression = compression
         with self._open() as (_, lines):
-            header = lines.readline(LONGEST_LINE)
-        if len(header) == LONGEST_LINE:
+            header = lines.readline(LONGEST_LINE + len(b"\r\n"))
+        if len(_unbroken(header)) > LONGEST_LINE:
             raise TableError(f"the header of {path} is not a line of delimited names; lines end in \\n or \\r\\n")
         super().__init__(str(path), _header_names(header, dialect, path))
 
@@ -151,15 +151,21 @@ class CsvTable(Table):
 def _whole_lines(block: bytes, lines: BinaryIO) -> tuple[bytes, bool]:
     """A block up to the end of its last line; without that line, and True, where it is longer than a line may be.
 
-    Whether a line is too long depends on its own bytes alone: one that is begins in this block and ends beyond it.
+    Whether a line is too long depends on its own bytes alone: one that is begins in this block and ends beyond it. Its
+    line break does not count, because the last line of a file may have none.
     """
     start = block.rfind(b"\n") + 1
-    rest = lines.readline(LONGEST_LINE + 1)
-    if len(block) - start + len(rest) <= LONGEST_LINE:
+    rest = lines.readline(LONGEST_LINE + len(b"\r\n"))
+    if len(_unbroken(block[start:] + rest)) <= LONGEST_LINE:
         return block + rest, False
     while rest and not rest.endswith(b"\n"):
         rest = lines.readline(LONGEST_LINE)
     return block[:start], True
+
+
+def _unbroken(line: bytes) -> bytes:
+    """A line without its line break."""
+    return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def _known_encoding(name: str) -> str:
@@ -206,9 +212,9 @@ def _lines(block: bytes, dialect: Dialect, keep_blank: bool = False) -> pa.Large
     `keep_blank`: where there is one column, a blank line is a row whose cell is missing."""
     if not block:  # a line that was too long stood alone in it
         return pa.array([], TEXT)
+    block = _unbroken(block)
     if b"\r" in block:
-        block = block.removesuffix(b"\r").replace(b"\r\n", b"\n")
-    block = block.removesuffix(b"\n")
+        block = block.replace(b"\r\n", b"\n")
     text = dialect.decode(block)
     if text is None:
         lines = pa.array([dialect.decode(line) for line in block.split(b"\n")], TEXT)

@@ -22,9 +22,10 @@ from sfumato.mechanisms.clustmix import CellTuning
 from sfumato.mechanisms.clustmix.cells import find_cells, merge, smallest_cell
 from sfumato.mechanisms.clustmix.cells import starts as drawn_starts
 from sfumato.mechanisms.clustmix.clustmix_mechanism import ADAPTS
+from sfumato.mechanisms.questions import score_image, unpack
 from sfumato.mechanisms.shrinkage import shrink_to_class
 from sfumato.private.accounting import Adjacency, delta_of, mu_of
-from sfumato.private.queries.base import Answer, ScoreImage
+from sfumato.private.queries.base import Answer
 from sfumato.published.clustmix import smallest_mixture
 from sfumato.schema.layout import Layout
 
@@ -125,9 +126,9 @@ class Exact:
     def total(self, name: str, query: Any, mu_squared: float) -> Answer:
         self.asked.append(name)
         self.remaining -= mu_squared
-        sd = query.sensitivity(Adjacency.ADD_REMOVE) / math.sqrt(mu_squared) / query.weights
+        sd = query.reach.sensitivity(Adjacency.ADD_REMOVE) / math.sqrt(mu_squared) / query.weights
         places = np.eye(query.size)
-        of_counts = np.stack([query.unpack(place)[0] for place in places], axis=1)
+        of_counts = np.stack([unpack(query, place)[0] for place in places], axis=1)
         return Answer(np.linalg.pinv(of_counts) @ self.counts, sd)
 
 
@@ -137,7 +138,7 @@ def test_no_cell_below_l_min_is_left() -> None:
     sums = TUNING.point_shares[1] * plan.budget("points") / plan.public.noise_factor
     least = smallest_cell(radius(3.0), sums, TUNING.sigma_max)
     held = least * np.array([5.0, 0.2, 2.0, 0.9, 0.5, 0.4, 0.3, 0.1])
-    image = ScoreImage.of([[np.zeros(size) for size in layout.sizes] for _ in range(2)])
+    image = score_image([[np.zeros(size) for size in layout.sizes] for _ in range(2)])
     asker = Exact(held, plan.mu)
     learned: Any = SimpleNamespace(image=image, counts=np.array([8.1, 1.3]) * least, spreads=np.array([3.0, 3.0]))
     found = find_cells(asker, plan, learned, 4, TUNING.sigma_max, TUNING)

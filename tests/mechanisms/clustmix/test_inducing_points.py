@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.mechanisms.clustmix import ClustmixTuning, PointTuning
 from sfumato.mechanisms.clustmix.inducing_points import features_that_pay, move_points
+from sfumato.mechanisms.questions import score_image
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import Answer, Batch, ScoreImage
-from sfumato.private.queries.features import FeatureMoments
+from sfumato.private.queries.base import Answer, Batch
+from sfumato.private.queries.group_sums import FeatureMoments
 from sfumato.progress import Step, listening
 
 NUMBER: dict[str, Any] = {"type": "number", "min": 0, "max": 9, "step": 1}
@@ -25,7 +26,7 @@ SCHEMA: dict[str, Any] = {
     "columns": {"x": NUMBER, "z": NUMBER, "y": {"type": "category", "values": ["no", "yes"]}},
 }
 SCORES = np.linspace(-1.5, 1.5, 10)
-IMAGE = ScoreImage.of([[SCORES, SCORES]])
+IMAGE = score_image([[SCORES, SCORES]])
 ROWS = 4000
 POINTS = PointTuning()
 FEW = PointTuning(steps=60)
@@ -89,13 +90,14 @@ def moved(alpha: float) -> tuple[np.ndarray, Rows, list[float]]:
 START = np.array([[-0.5, 0.5], [0.5, 0.5], [0.3, -0.5], [-0.3, -0.5]])
 
 
+@pytest.mark.slow
 def test_points_follow_the_rows_and_alpha_holds_them(jax: None) -> None:
     free, asker, losses = moved(0.0)
     held, _, _ = moved(0.99)
     ((name, query, spent),) = asker.asked
     assert name == "features"
     assert spent == pytest.approx(POINTS.share * plan().mu ** 2)
-    assert query.sensitivity(Adjacency.ADD_REMOVE) > 0
+    assert query.reach.sensitivity(Adjacency.ADD_REMOVE) > 0
     assert np.linalg.norm(held - START) < 0.2 * np.linalg.norm(free - START)
     assert losses[-1] < losses[0]
     signs = np.array([-1.0, 1.0, -1.0, 1.0])
@@ -103,6 +105,7 @@ def test_points_follow_the_rows_and_alpha_holds_them(jax: None) -> None:
     assert np.isfinite(free).all()
 
 
+@pytest.mark.slow
 def test_a_whole_fit_with_points_and_labels(jax: None) -> None:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"x": rng.integers(0, 10, 2000), "z": rng.integers(0, 10, 2000)})

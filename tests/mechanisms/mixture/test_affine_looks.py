@@ -68,11 +68,13 @@ def planned(epsilon: float, rows: int, dim: int = DIM, adjacency: str = "add-rem
 # --- the whole mechanism
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "most"), [(1.0, 1.5), (4.0, 0.1)])
 def test_the_published_set_up_loses_little(epsilon: float, most: float) -> None:
     assert np.median(losses(epsilon, 1000, range(20_000, 20_015))) < most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_the_plan_foretells_the_loss(epsilon: float) -> None:
     foretold = sum(planned(epsilon, 5000).expected_kl.values())

@@ -16,10 +16,12 @@ from sfumato.mechanisms.clipping import unclipped
 from sfumato.mechanisms.mixture.class_moments import Look, Space, choose_space, combine, entry_variance, to_plain
 from sfumato.mechanisms.mixture.mixture_run import run_mixture
 from sfumato.mechanisms.mixture.one_gaussian import settle
+from sfumato.mechanisms.questions import score_image
 from sfumato.mechanisms.shrinkage import nearest_correlation
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Budget
-from sfumato.private.queries.base import MAP_BITS, Answer, Batch, Moments, Query, ScoreImage
+from sfumato.private.queries.base import MAP_BITS, Answer, Batch, Query
+from sfumato.private.queries.group_sums import GroupSums
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.schema.schema import Schema
 
@@ -39,7 +41,7 @@ class Exact:
         return self.budget.remaining
 
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
-        spend = self.budget.charge(name, query.sensitivity(Adjacency.ADD_REMOVE), mu_squared)
+        spend = self.budget.charge(name, query.reach.sensitivity(Adjacency.ADD_REMOVE), mu_squared)
         self.queries.append(query)
         sd = self.scale * spend.sigma / query.weights
         noise = np.random.default_rng([self.seed, len(self.queries)]).standard_normal(query.size)
@@ -123,7 +125,7 @@ def test_it_spends_exactly_the_whole_budget() -> None:
 
 def whitened(asker: Exact) -> bool:
     query = asker.queries[-1]
-    assert isinstance(query, Moments)
+    assert isinstance(query, GroupSums)
     return query.latent.maps is not None
 
 
@@ -141,7 +143,7 @@ def test_independent_columns_are_not_mixed() -> None:
     batch = gaussian_rows([np.eye(4)], [50_000], Layout.of(described))
     _, mixture, asker, _ = run(batch, described, scale=0.1)
     query = asker.queries[-1]
-    assert isinstance(query, Moments)
+    assert isinstance(query, GroupSums)
     if query.latent.maps is not None:
         np.testing.assert_allclose(query.latent.maps[0] / 2.0**MAP_BITS, np.eye(4), atol=0.03)
     np.testing.assert_allclose(mixture.covariances[0], np.eye(4), atol=0.05)
@@ -361,7 +363,7 @@ def test_nearest_correlation_is_one_and_leaves_one_alone() -> None:
 
 
 def plain_space(dim: int, spread: float) -> Space:
-    return Space.plain(ScoreImage.of([[np.array([-1.0, 1.0])] * dim]), np.array([spread]))
+    return Space.plain(score_image([[np.array([-1.0, 1.0])] * dim]), np.array([spread]))
 
 
 def test_the_choice_of_space_follows_the_predicted_loss() -> None:

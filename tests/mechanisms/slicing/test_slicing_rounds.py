@@ -57,7 +57,7 @@ def test_what_cannot_be_meant_is_refused_in_one_line(options: dict[str, Any], me
 
 def test_a_unit_of_several_rows_has_no_theorem() -> None:
     unit = TWO | {"unit": {"column": "who", "rows": 3}}
-    with pytest.raises(ArgumentError, match="theorem1 is proved for a Gaussian U and one row a unit"):
+    with pytest.raises(ArgumentError, match="theorem1 is proved for one row a unit"):
         rows(unit, slices=1, calibration="theorem1")
 
 
@@ -94,8 +94,8 @@ def test_noisy_rows_are_chosen_from_as_many_projections_as_coordinates_on(
         assert made.mu == calibrate(EPSILON, DELTA)
     else:
         (one,) = made.details.slices
-        assert (one.dim, one.projections, one.slice_dim) == (DIM, projections, made.details.slice_dim)
-        assert f"{projections} noisy projections of every row (gaussian, " in str(made.details)
+        assert (one.dim, one.projections) == (DIM, projections)
+        assert f"{projections} noisy projections of every row (slices of " in str(made.details)
         assert [each.title for each in made.rounds] == ["histograms"]
         assert made.mu < calibrate(EPSILON, DELTA)
     assert sum(each.share for each in made.rounds) == pytest.approx(1.0)

@@ -15,13 +15,15 @@ from tests.release.test_release_groups import SMALL, images
 from sfumato.api import Job, prepare
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.slicing import WaveTuning
 from sfumato.mechanisms.slicing.frequencies import frames, planes
 from sfumato.models.bought import BoughtRows, BoughtWaves
 from sfumato.private.accounting import delta_of
-from sfumato.private.queries.base import LATENT_BITS, Histograms
-from sfumato.private.queries.projected import Spreads
-from sfumato.private.queries.waves import Waves
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.waves import WaveImage
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import Whole
 
@@ -90,7 +92,7 @@ def buy(
     given = {"epsilon": epsilon, "delta": 1e-6, "mechanism": "slicing", "training": None}
     given |= {"insecure_seed": 1, "workers": 1} | options
     job = prepare(table, schema, **asked(**given))
-    recorder = Recorder(job.curator())
+    recorder = Recorder(Client(job.curator()))
     return Bought(job, recorder.asked, *job.mechanism.run(recorder, job.plan))
 
 
@@ -112,12 +114,13 @@ def test_the_central_form_asks_twice(adjacency: str) -> None:
     assert made.names == ["histograms", "waves"]
     histograms, waves = (query for _, query, _ in made.asked)
     assert isinstance(histograms, Histograms)
-    assert isinstance(waves, Waves)
+    assert isinstance(waves, GroupSums)
+    assert isinstance(waves.latent.image, WaveImage)
     plan = made.job.plan
     assert made.asked[0][2] == pytest.approx(plan.budget("histograms"))
     assert made.asked[1][2] == pytest.approx(plan.budget("waves"))
-    assert waves.classes == 2
-    assert len(waves.frequencies) == WAVES.fewest
+    assert len(waves.latent.radii) == 2
+    assert len(waves.latent.image.frequencies) == WAVES.fewest
     assert sum(waves.shares) == pytest.approx(1.0)
     check_all_is_spent(made)
     assert made.job.budget.slices == ()
@@ -214,7 +217,7 @@ def test_slices_of_rows_are_taken_from_the_budget(slice_dim: int) -> None:
     asked = made.asked[1][2]
     assert isinstance(asked, Slices)
     assert made.job.budget.slices == (asked,)
-    assert (asked.projections, asked.slice_dim) == (2 * slice_dim, slice_dim)
+    assert asked.projections == 2 * slice_dim
     check_all_is_spent(made)
     assert isinstance(made.bought, BoughtRows)
     assert made.bought.values.shape == (1000, 2 * slice_dim)
@@ -304,7 +307,7 @@ def test_groups_begin_with_the_gaussian_of_each_class() -> None:
 def test_rows_of_groups_are_asked_as_they_are() -> None:
     made = buy(SMALL, **ROWS)
     assert made.names == ["centres", "columns", "rows"]
-    assert isinstance(made.asked[0][1], Spreads)
+    assert isinstance(made.asked[0][1], GroupSums)
     check_all_is_spent(made)
     dim = made.encoder.projection.dim
     assert made.bought.values.shape == (600, dim + 3)

@@ -17,11 +17,14 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.errors import TableError
+from sfumato.mechanisms.questions import latent_space, score_image, unpack
 from sfumato.private import source as source_module
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines import local
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import Batch, Histograms, Latent, Moments, Query, ScoreImage
+from sfumato.private.queries.base import Batch, Query
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.histograms import Histograms
 from sfumato.private.source import Source, Tagged
 from sfumato.private.units import Units
 from sfumato.schema.layout import Layout
@@ -82,7 +85,7 @@ def queries() -> list[Query]:
     maps = [rng.normal(size=(4, 4)) for _ in range(2)]
     return [
         Histograms(LAYOUT.sizes, 2, (0.25,) * 4),
-        Moments(Latent.of(ScoreImage.of(tables), [1.5, 2.0], maps), (0.2, 0.3, 0.5)),
+        GroupSums(latent_space(score_image(tables), [1.5, 2.0], maps), (0.2, 0.3, 0.5), "outer"),
     ]
 
 
@@ -150,7 +153,7 @@ def test_bad_labels_count_nowhere() -> None:
         assert np.array_equal(engine_of(FRAME).total(query), engine_of(good).total(query))
     counts = engine_of(good).total(queries()[0])
     # Every row of a good label falls into one bin of a column that has a place for it.
-    assert Histograms(LAYOUT.sizes, 2, (0.25,) * 4).unpack(counts)[1].sum() == len(good)
+    assert unpack(Histograms(LAYOUT.sizes, 2, (0.25,) * 4), counts)[1].sum() == len(good)
 
 
 def test_without_a_label_every_row_counts() -> None:
@@ -158,7 +161,7 @@ def test_without_a_label_every_row_counts() -> None:
     layout = Layout.of(schema)
     query = Histograms(layout.sizes, 1, (0.25,) * 4)
     total = LocalEngine(Source(open_table(FRAME), layout)).total(query)
-    assert query.unpack(total)[1].sum() == ROWS
+    assert unpack(query, total)[1].sum() == ROWS
 
 
 @pytest.mark.parametrize("kind", ["pandas", "csv", "arrow", "parquet"])
@@ -197,7 +200,7 @@ def test_which_rows_of_a_unit_count_depends_on_no_batch_and_no_order(
 ) -> None:
     people = with_ids()
     expected = [unit_engine(people).total(query) for query in queries()]
-    assert Histograms(LAYOUT.sizes, 2, (0.25,) * 4).unpack(expected[0])[1].sum() == 3 * 2
+    assert unpack(Histograms(LAYOUT.sizes, 2, (0.25,) * 4), expected[0])[1].sum() == 3 * 2
     monkeypatch.setattr(source_module, "BATCH_CELLS", rows * len(LAYOUT.names))
     engine = unit_engine(people.sample(frac=1.0, random_state=4), workers)
     for query, total in zip(queries(), expected, strict=True):

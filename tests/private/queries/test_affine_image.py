@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.mechanisms.questions import latent_space
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import FIXED_BITS, LATENT_LIMIT, AffineImage, Batch, Latent, Moments
+from sfumato.private.queries.base import FIXED_BITS, LATENT_LIMIT, Batch
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.images import AffineImage
 from sfumato.private.source import Source
 from sfumato.schema.layout import Layout, OrderedBins, bins_of
 from sfumato.schema.schema import Number, Schema
@@ -29,7 +32,7 @@ def batch(rows: list[tuple[list[int], int]], dim: int) -> Batch:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Moments, list[tuple[list[int], int]], int]:
+def cases(draw: st.DrawFn) -> tuple[GroupSums, list[tuple[list[int], int]], int]:
     dim = draw(st.integers(1, 8))
     place = st.one_of(st.sampled_from([-1, 0, 1, TOP // 2, TOP - 1, TOP]), st.integers(0, TOP))
     seed = draw(st.integers(0, 2**32 - 1))
@@ -38,19 +41,19 @@ def cases(draw: st.DrawFn) -> tuple[Moments, list[tuple[list[int], int]], int]:
     image = AffineImage(np.rint(rng.uniform(-0.5, 1.5, (2, dim)) * TOP), factor)
     maps = [rng.normal(size=(dim, dim)) * 3 for _ in range(2)] if draw(st.booleans()) else None
     radii = draw(st.lists(st.sampled_from([0.01, 1.0, 3.0, 40.0]), min_size=2, max_size=2))
-    query = Moments(Latent.of(image, radii, maps), draw(st.sampled_from(SHARES)))
+    query = GroupSums(latent_space(image, radii, maps), draw(st.sampled_from(SHARES)), "outer")
     row = st.tuples(st.lists(place, min_size=dim, max_size=dim), st.integers(0, 1))
     return query, draw(st.lists(row, min_size=2, max_size=10)), dim
 
 
-def moved(query: Moments, before: Batch, after: Batch) -> float:
+def moved(query: GroupSums, before: Batch, after: Batch) -> float:
     return float(np.linalg.norm(query.weights * (query.total(after) - query.total(before))))
 
 
 @settings(deadline=None, max_examples=200)
 @given(cases())
 def test_no_neighbour_moves_the_moments_beyond_their_bound(
-    case: tuple[Moments, list[tuple[list[int], int]], int],
+    case: tuple[GroupSums, list[tuple[list[int], int]], int],
 ) -> None:
     query, (mine, other, *rest), dim = case
     base = batch([mine, *rest], dim)
@@ -67,13 +70,13 @@ class Unclipped(Latent):
 
 def test_rows_that_are_not_clipped_are_caught() -> None:
     image = AffineImage(np.zeros((1, 2)), np.ones((1, 2)))
-    query = Moments(Unclipped(image, (1,)), SHARES[0])
+    query = GroupSums(Unclipped(image, (1,)), SHARES[0], "outer")
     assert moved(query, batch([], 2), batch([([TOP, TOP], 0)], 2)) > query.sensitivity(Adjacency.ADD_REMOVE)
 
 
 @settings(deadline=None, max_examples=100)
 @given(cases())
-def test_a_batch_is_the_sum_of_its_rows(case: tuple[Moments, list[tuple[list[int], int]], int]) -> None:
+def test_a_batch_is_the_sum_of_its_rows(case: tuple[GroupSums, list[tuple[list[int], int]], int]) -> None:
     query, rows, dim = case
     alone = sum(query.total(batch([row], dim)) for row in rows)
     assert np.array_equal(query.total(batch(rows, dim)), alone)
@@ -114,7 +117,9 @@ def test_totals_do_not_depend_on_source_order_or_workers(workers: int) -> None:
             {"label": "y", "columns": {"a": number, "b": number, "y": {"type": "category", "values": ["n", "p"]}}}
         )
     )
-    query = Moments(Latent.of(AffineImage(np.full((2, 2), TOP / 2), np.full((2, 2), 0.002)), [3.0, 3.0]), SHARES[0])
+    query = GroupSums(
+        latent_space(AffineImage(np.full((2, 2), TOP / 2), np.full((2, 2), 0.002)), [3.0, 3.0]), SHARES[0], "outer"
+    )
 
     def total(table: object, workers: int) -> np.ndarray:
         return LocalEngine(Source(open_table(table), layout, values=True), workers).total(query)

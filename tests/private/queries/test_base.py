@@ -16,21 +16,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
+from sfumato.mechanisms.questions import latent_space, score_image, unpack
 from sfumato.private import source
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import (
-    BATCH_CAP,
-    LATENT_BITS,
-    LATENT_LIMIT,
-    MAP_BITS,
-    MAP_LIMIT,
-    Batch,
-    Histograms,
-    Latent,
-    Moments,
-    Query,
-    ScoreImage,
-)
+from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, MAP_BITS, MAP_LIMIT, Batch, Query
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.images import ScoreImage
 
 ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
 ONE = 1 << LATENT_BITS
@@ -88,7 +80,11 @@ def hunt(cases: st.SearchStrategy[Case], adjacency: Adjacency, examples: int = 1
 
 @st.composite
 def neighbours(
-    draw: st.DrawFn, rows: st.SearchStrategy[Row], classes: int, adjacency: Adjacency
+    draw: st.DrawFn,
+    rows: st.SearchStrategy[Row],
+    classes: int,
+    adjacency: Adjacency,
+    replaced: Callable[[Row], Row] = lambda row: row,
 ) -> tuple[list[Row], list[Row]]:
     base = draw(st.lists(rows, max_size=20))
     at = draw(st.integers(0, len(base)))
@@ -98,7 +94,7 @@ def neighbours(
     elif adjacency is LABEL:
         other = [(row[0], draw(st.integers(BAD_LABEL, classes - 1)))]
     else:
-        other = [draw(rows)]
+        other = [draw(st.one_of(rows, st.just(replaced(row))))]
     pair = [*base[:at], row, *base[at:]], [*base[:at], *other, *base[at:]]
     return pair if draw(st.booleans()) else pair[::-1]
 
@@ -141,6 +137,12 @@ def vectors_of(dim: int, seed: int) -> Ints:
     return np.stack([half * sign for half in halves for sign in (1, -1)])
 
 
+def opposite(row: Row) -> Row:
+    """The row of the negative vector in the same class: signs alternate in `vectors_of`."""
+    codes, label = row
+    return tuple(code ^ 1 if code != NOWHERE else code for code in codes), label
+
+
 @st.composite
 def latents(draw: st.DrawFn, kind: type[Latent] = Latent) -> Latent:
     dim, classes = draw(st.integers(1, 40)), draw(st.integers(1, 3))
@@ -177,7 +179,7 @@ def _map_of(draw: st.DrawFn, dim: int) -> Ints:
 
 @st.composite
 def moment_cases(
-    draw: st.DrawFn, adjacency: Adjacency, kind: type[Moments] = Moments, latent: type[Latent] = Latent
+    draw: st.DrawFn, adjacency: Adjacency, kind: type[GroupSums] = GroupSums, latent: type[Latent] = Latent
 ) -> Case:
     image = draw(latents(latent))
     top, classes = len(image.image.tables[0][0]) - 2, len(image.radii)
@@ -187,7 +189,7 @@ def moment_cases(
     )
     rows = st.tuples(st.one_of(whole, whole, mixed), st.integers(BAD_LABEL, classes - 1))
     query = kind(image, draw(st.sampled_from(SHARES)))
-    return Case(query, *draw(neighbours(rows, classes, adjacency)))
+    return Case(query, *draw(neighbours(rows, classes, adjacency, opposite)))
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -244,7 +246,7 @@ class Rounded(Latent):
         return np.rint(z * np.minimum(1.0, np.sqrt(self.radii[k] / norms)))
 
 
-class BothTriangles(Moments):
+class BothTriangles(GroupSums):
     """Off the diagonal the weight is 2, as for two equal coordinates whose noise is added."""
 
     @cached_property
@@ -254,14 +256,14 @@ class BothTriangles(Moments):
         return super().weights * np.tile(block, len(self.latent.radii))
 
 
-class BlanketBound(Moments):
+class BlanketBound(GroupSums):
     """The blanket rule: a replacement moves sqrt(2) times as far as an addition."""
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         return super().sensitivity(LABEL if adjacency is REPLACE_ONE else adjacency)
 
 
-class LabelIsOneBlock(Moments):
+class LabelIsOneBlock(GroupSums):
     """Lemma: only one class changes when a label does. It is wrong."""
 
     def sensitivity(self, adjacency: Adjacency) -> float:
@@ -297,13 +299,13 @@ def moments(
     shares: tuple[float, float, float],
     vectors: list[tuple[float, ...]],
     radius: float = 4.0,
-    kind: type[Moments] = Moments,
-) -> Moments:
+    kind: type[GroupSums] = GroupSums,
+) -> GroupSums:
     table = [np.array(column) for column in zip(*vectors, strict=True)]
-    return kind(Latent.of(ScoreImage.of([table, table]), [radius, radius]), shares)
+    return kind(latent_space(score_image([table, table]), [radius, radius]), shares)
 
 
-def worst_pair(shares: tuple[float, float, float], radius: float, kind: type[Moments] = Moments) -> Case:
+def worst_pair(shares: tuple[float, float, float], radius: float, kind: type[GroupSums] = GroupSums) -> Case:
     """Two rows of one class whose exchange moves the moments furthest; no coordinate axis is special."""
     x = min(1.0, shares[1] / (2 * shares[2]))
     z = np.array([1.0, 1.0, 0.0]) / math.sqrt(2)
@@ -365,7 +367,7 @@ def test_replacement_inside_a_class_costs_more_than_the_blanket_rule(
         check_bound(worst_pair(shares, 8.0, BlanketBound), REPLACE_ONE)
 
 
-class ForgetsRootTwo(Moments):
+class ForgetsRootTwo(GroupSums):
     """Weight c off the diagonal: safe, but more noise than is paid for."""
 
     @cached_property
@@ -375,13 +377,13 @@ class ForgetsRootTwo(Moments):
         return super().weights * np.tile(block, len(self.latent.radii))
 
 
-class Loose(Moments):
+class Loose(GroupSums):
     def sensitivity(self, adjacency: Adjacency) -> float:
         return super().sensitivity(adjacency) * 1.02
 
 
 @pytest.mark.parametrize("kind", [ForgetsRootTwo, Loose])
-def test_the_check_of_tightness_has_teeth(kind: type[Moments]) -> None:
+def test_the_check_of_tightness_has_teeth(kind: type[GroupSums]) -> None:
     case = Case(moments((0.1, 0.1, 0.8), [FAR], kind=kind), [], [row(0, 0)])
     with pytest.raises(AssertionError):
         check_tight(case, ADD_REMOVE)
@@ -409,7 +411,7 @@ def many_rows(
     bins, classes = 64, 2
     tables = [[rng.normal(size=bins) for _ in range(dim)] for _ in range(classes)]
     maps = [rng.normal(size=(dim, dim)) for _ in range(classes)] if mapped else None
-    image = tables if kind is FloatLatent else ScoreImage.of(tables)
+    image = tables if kind is FloatLatent else score_image(tables)
     latent = kind.of(image, [radius or math.sqrt(dim) * (dim if mapped else 1) ** 0.5] * classes, maps)
     codes = rng.integers(NOWHERE, bins, (dim, count)).astype(np.int16)
     return Rows(latent, codes, rng.integers(0, classes, count))
@@ -468,7 +470,7 @@ def test_in_floating_point_rows_do_change_with_the_rows_around_them() -> None:
 def test_contributions_add_up_bit_for_bit(dim: int, mapped: bool) -> None:
     rows = many_rows(dim, 5, 300, mapped)
     for query in (
-        Moments(rows.latent, (0.2, 0.3, 0.5)),
+        GroupSums(rows.latent, (0.2, 0.3, 0.5), "outer"),
         Histograms((64,) * dim, 2, (1 / dim,) * dim),
     ):
         alone = sum((query.total(rows.batch(slice(i, i + 1))) for i in range(300)), np.zeros(query.size, int))
@@ -494,7 +496,7 @@ def layouts(codes: NDArray[np.int16]) -> dict[str, NDArray[Any]]:
 @pytest.mark.parametrize("mapped", [False, True])
 def test_layout_and_type_of_codes_do_not_matter(mapped: bool) -> None:
     rows = many_rows(23, 6, 3000, mapped)
-    query, counts = Moments(rows.latent, (0.2, 0.3, 0.5)), Histograms((64,) * 23, 2, (1 / 23,) * 23)
+    query, counts = GroupSums(rows.latent, (0.2, 0.3, 0.5), "outer"), Histograms((64,) * 23, 2, (1 / 23,) * 23)
     for name, codes in layouts(rows.codes).items():
         other = Batch(codes, rows.labels)
         for k in range(2):
@@ -524,7 +526,7 @@ def test_rows_are_clipped_to_the_radius_and_not_further() -> None:
 
 
 def test_the_code_for_nowhere_sits_at_zero() -> None:
-    latent = Latent.of(ScoreImage.of([[np.array([1.0, 2.0]), np.array([3.0, 4.0])]]), [20.0])
+    latent = latent_space(score_image([[np.array([1.0, 2.0]), np.array([3.0, 4.0])]]), [20.0])
     z = latent.rows(Batch(np.array([[-1, 1], [0, -1]], dtype=np.int16), np.zeros(2, dtype=np.int64)), 0)
     assert z.T.tolist() == [[0, 3 * ONE], [2 * ONE, 0]]
 
@@ -548,7 +550,7 @@ def test_a_full_batch_of_extreme_rows_is_exact() -> None:
     codes[0, ::5] = 1
     codes[1] = np.where(np.arange(BATCH_CAP) % 3 == 0, 1, 0)
     codes[1, -7:] = 2
-    total = Moments(latent, (0.2, 0.3, 0.5)).total(Batch(codes, np.zeros(BATCH_CAP, dtype=np.int64)))
+    total = GroupSums(latent, (0.2, 0.3, 0.5), "outer").total(Batch(codes, np.zeros(BATCH_CAP, dtype=np.int64)))
 
     pairs, counts = np.unique(codes, axis=1, return_counts=True)
     rows = [((values[a], values[b]), int(n)) for (a, b), n in zip(pairs.T.tolist(), counts, strict=True)]
@@ -559,16 +561,16 @@ def test_a_full_batch_of_extreme_rows_is_exact() -> None:
 
 
 def test_a_batch_above_the_cap_is_refused() -> None:
-    latent = Latent.of(ScoreImage.of([[np.array([1.0])]]), [2.0])
+    latent = latent_space(score_image([[np.array([1.0])]]), [2.0])
     rows = Batch(np.zeros((1, BATCH_CAP + 1), dtype=np.int16), np.zeros(BATCH_CAP + 1, dtype=np.int64))
     with pytest.raises(ValueError, match="at most"):
-        Moments(latent, (0.2, 0.3, 0.5)).total(rows)
+        GroupSums(latent, (0.2, 0.3, 0.5), "outer").total(rows)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 17])
 def test_totals_equal_sums_of_python_integers(dim: int) -> None:
     rows = many_rows(dim, 8, 200, True)
-    total = Moments(rows.latent, (0.2, 0.3, 0.5)).total(rows.batch())
+    total = GroupSums(rows.latent, (0.2, 0.3, 0.5), "outer").total(rows.batch())
     expected: list[int] = []
     for k in range(2):
         z = [[int(x) for x in column] for column in rows.latent.rows(rows.batch(), k).T]
@@ -591,7 +593,7 @@ def test_the_image_of_a_row_is_what_integers_say() -> None:
 
 def test_quantised_values_stay_inside_the_limits() -> None:
     wild = np.array([1e9, -1e9, np.inf, -np.inf, 15.99999, 0.3])
-    latent = Latent.of(ScoreImage.of([[wild]]), [1e-30], [np.array([[-1e300]])])
+    latent = latent_space(score_image([[wild]]), [1e-30], [np.array([[-1e300]])])
     assert np.abs(latent.image.tables[0][0]).max() == LATENT_LIMIT
     assert latent.image.tables[0][0].tolist()[-2:] == [round(0.3 * ONE), 0]
     assert latent.maps is not None
@@ -605,10 +607,10 @@ def test_quantised_values_stay_inside_the_limits() -> None:
 def test_histograms_unpack_to_one_table_a_column() -> None:
     query = Histograms((3, 2), 2, (0.25, 0.75))
     rows: list[Row] = [((0, 1), 0), ((2, -1), 1), ((2, 0), 1)]
-    first, second = query.unpack(query.total(batch(rows, 2)).astype(float))
+    first, second = unpack(query, query.total(batch(rows, 2)).astype(float))
     assert first.tolist() == [[1, 0, 0], [0, 0, 2]]
     assert second.tolist() == [[0, 1], [1, 0]]
-    first, second = query.unpack(query.weights)
+    first, second = unpack(query, query.weights)
     assert np.allclose(first, 0.5)
     assert np.allclose(second, math.sqrt(0.75))
 
@@ -616,8 +618,8 @@ def test_histograms_unpack_to_one_table_a_column() -> None:
 @pytest.mark.parametrize("dim", [1, 2, 9])
 def test_moments_unpack_to_counts_sums_and_symmetric_matrices(dim: int) -> None:
     rows = many_rows(dim, 10, 100, True)
-    query = Moments(rows.latent, (0.2, 0.3, 0.5))
-    counts, sums, second = query.unpack(query.total(rows.batch()).astype(float))
+    query = GroupSums(rows.latent, (0.2, 0.3, 0.5), "outer")
+    counts, sums, second = unpack(query, query.total(rows.batch()).astype(float))
     assert counts.shape == (2,)
     assert sums.shape == (2, dim)
     assert second.shape == (2, dim, dim)
@@ -644,7 +646,11 @@ def test_shares_that_are_not_shares_are_refused(shares: tuple[float, ...]) -> No
         Histograms((2, 2), 2, shares)
     if len(shares) == 2:
         with pytest.raises(ValueError, match="shares"):
-            Moments(Latent.of(ScoreImage.of([[np.array([1.0])]]), [2.0]), (shares[0] / 2, shares[0] / 2, shares[1]))
+            GroupSums(
+                latent_space(score_image([[np.array([1.0])]]), [2.0]),
+                (shares[0] / 2, shares[0] / 2, shares[1]),
+                "outer",
+            )
 
 
 NAN = np.array([[math.nan]])
@@ -653,8 +659,8 @@ NAN = np.array([[math.nan]])
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: Latent.of(ScoreImage.of([[NAN[0]]]), [2.0]),
-        lambda: Latent.of(ScoreImage.of([[np.ones(1)]]), [2.0], [NAN]),
+        lambda: latent_space(score_image([[NAN[0]]]), [2.0]),
+        lambda: latent_space(score_image([[np.ones(1)]]), [2.0], [NAN]),
         lambda: Histograms((2,), 1, (math.nan,)),
     ],
     ids=["table", "map", "share"],

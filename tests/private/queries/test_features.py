@@ -17,20 +17,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
+from sfumato.mechanisms.questions import feature_image, feature_matrices, feature_moments, unpack
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import features
-from sfumato.private.queries.base import (
-    BATCH_CAP,
-    LATENT_BITS,
-    LATENT_LIMIT,
-    MAP_BITS,
-    MAP_LIMIT,
-    AffineImage,
-    Batch,
-    BoolArray,
-    ScoreImage,
-)
-from sfumato.private.queries.features import FeatureImage, FeatureMoments, Features
+from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, MAP_BITS, MAP_LIMIT, Batch, BoolArray
+from sfumato.private.queries.features import FeatureImage, Features
+from sfumato.private.queries.group_sums import FeatureMoments
+from sfumato.private.queries.images import AffineImage, ScoreImage
 
 ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
 ONE = 1 << LATENT_BITS
@@ -71,7 +64,7 @@ def drawn(dim: int, width: int, seed: int, bias: float = 1.0) -> tuple[NDArray[n
 
 def query_of(rows: int = 40, dim: int = 5, width: int = 8, radius: float = 2.0) -> FeatureMoments:
     vectors = np.rint(np.random.default_rng(1).normal(size=(rows, dim)) * ONE).astype(np.int64)
-    return FeatureMoments.of(FeatureImage.of(score_image(vectors), *drawn(dim, width, 2), 1.0), radius, 3, (0.4, 0.6))
+    return feature_moments(feature_image(score_image(vectors), *drawn(dim, width, 2), 1.0), radius, 3, (0.4, 0.6))
 
 
 def some_rows(rows: int, dim: int = 5, top: int = 40, seed: int = 3) -> Batch:
@@ -135,7 +128,7 @@ def test_totals_are_exact_sums() -> None:
 def test_their_inner_products_approximate_the_kernel() -> None:
     """At one pair: <x, y> (1 - t / pi) + |x| |y| (sin t + (pi - t) cos t) / pi, on (x / sqrt(d), bias)."""
     vectors = np.array([[1.0, -0.5, 2.0], [0.5, 1.5, 1.0]])
-    image = FeatureImage.of(score_image(np.rint(vectors * ONE).astype(np.int64)), *drawn(3, 100_000, 5), 0.8)
+    image = feature_image(score_image(np.rint(vectors * ONE).astype(np.int64)), *drawn(3, 100_000, 5), 0.8)
     two = Batch(np.array([[0, 1]] * 3, dtype=np.int16), np.zeros(2, dtype=np.int64))
     phi = image.rows(two, np.ones(2, dtype=bool), 0) * image.unit
     x, y = (np.append(v / math.sqrt(3.0), 0.8) for v in vectors)
@@ -148,17 +141,17 @@ def test_their_inner_products_approximate_the_kernel() -> None:
 
 def test_matrices_are_told_as_they_are_applied() -> None:
     gates, values = drawn(4, 20, 6)
-    image = FeatureImage.of(score_image(np.zeros((1, 4), dtype=np.int64)), gates, values, 0.5)
-    told = image.matrices(0.5)
+    image = feature_image(score_image(np.zeros((1, 4), dtype=np.int64)), gates, values, 0.5)
+    told = feature_matrices(image, 0.5)
     assert all(np.allclose(a, b, atol=2.0**-MAP_BITS) for a, b in zip(told, (gates, values), strict=True))
-    again = FeatureImage.of(image.image, *told, 0.5)
+    again = feature_image(image.image, *told, 0.5)
     assert np.array_equal(again.gates, image.gates)
     assert np.array_equal(again.values, image.values)
 
 
 def test_unpack_is_in_the_kernels_units() -> None:
     query, rows = query_of(radius=1e3), some_rows(30)
-    gram, cross = query.unpack(query.total(rows).astype(np.float64))
+    gram, cross = unpack(query, query.total(rows).astype(np.float64))
     phi = query.image.rows(rows, np.ones(30, dtype=bool), 0) * query.image.unit
     assert np.allclose(gram, phi @ phi.T)
     assert np.array_equal(gram, gram.T)
@@ -211,7 +204,7 @@ def test_chunks_keep_memory_small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_features_do_not_see_the_label() -> None:
     query, rows = query_of(), some_rows(60)
     flipped = Batch(rows.codes, (rows.labels + 1) % 3)
-    (gram, cross), (other, moved) = (query.unpack(query.total(b).astype(np.float64)) for b in (rows, flipped))
+    (gram, cross), (other, moved) = (unpack(query, query.total(b).astype(np.float64)) for b in (rows, flipped))
     assert np.array_equal(gram, other)
     assert np.array_equal(np.roll(cross, 1, axis=1), moved)
     assert not np.array_equal(cross, moved)
@@ -221,7 +214,7 @@ def test_values_serve_as_well_as_bins() -> None:
     image = AffineImage(np.full((1, 2), 1000.0), np.full((1, 2), 3.5))
     fixed = np.array([[10, 5000, -1], [-1, 2000, 800]], dtype=np.int32)
     rows = Batch(np.zeros((2, 3), dtype=np.int16), np.array([0, 1, 1]), fixed)
-    query = FeatureMoments.of(FeatureImage.of(image, *drawn(2, 4, 7), 1.0), 1.5, 2, (0.5, 0.5))
+    query = feature_moments(feature_image(image, *drawn(2, 4, 7), 1.0), 1.5, 2, (0.5, 0.5))
     alone = [query.total(Batch(rows.codes[:, [i]], rows.labels[[i]], fixed[:, [i]])) for i in range(3)]
     assert np.array_equal(query.total(rows), sum(alone))
 
@@ -393,12 +386,12 @@ def test_what_cannot_be_exact_is_refused() -> None:
     with pytest.raises(ValueError, match="a column more"):
         FeatureImage(image.image, image.gates[:, 1:], image.values[:, 1:])
     with pytest.raises(ValueError, match="numbers"):
-        FeatureImage.of(image.image, image.gates * np.nan, image.values * 1.0, 1.0)
+        feature_image(image.image, image.gates * np.nan, image.values * 1.0, 1.0)
     with pytest.raises(ValueError, match="bias"):
-        FeatureImage.of(image.image, image.gates * 1.0, image.values * 1.0, 0.0)
+        feature_image(image.image, image.gates * 1.0, image.values * 1.0, 0.0)
     for shares in ((0.0, 1.0), (0.6, 0.6)):
         with pytest.raises(ValueError, match="shares"):
-            FeatureMoments.of(image, 1.0, 2, shares)
+            feature_moments(image, 1.0, 2, shares)
     with pytest.raises(ValueError, match="squared radius"):
         FeatureMoments(image, 0, 2, (0.5, 0.5))
     too_many = Batch(np.zeros((5, BATCH_CAP + 1), dtype=np.int16), np.zeros(BATCH_CAP + 1, dtype=np.int64))

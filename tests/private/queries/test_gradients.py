@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
+from sfumato.mechanisms.questions import label_gradient, label_model, score_image, unpack
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, Batch, ScoreImage
+from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, Batch
 from sfumato.private.queries.gradients import (
     EXP_BITS,
     EXP_STEP,
@@ -26,6 +27,7 @@ from sfumato.private.queries.gradients import (
     LabelModel,
     exponentials,
 )
+from sfumato.private.queries.images import ScoreImage
 
 ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
 ONE = 1 << LATENT_BITS
@@ -173,8 +175,8 @@ def two_sided(classes: int, favoured: float) -> Gradient:
     side = np.array([15.0, -15.0])
     logits = np.zeros(margins)
     logits[0] = favoured
-    sure = LabelModel.of(logits, [[np.zeros(2)] * 3] * margins)
-    return Gradient.of(sure, [[side] * 3] * margins, 4.0)
+    sure = label_model(logits, [[np.zeros(2)] * 3] * margins)
+    return label_gradient(sure, [[side] * 3] * margins, 4.0)
 
 
 def row(code: int, label: int) -> Row:
@@ -206,7 +208,7 @@ def many(classes: int, dim: int, count: int, seed: int = 0) -> tuple[Gradient, B
     margins, bins = (1 if classes == 2 else classes), 32
     evidence = [[rng.normal(scale=1.5, size=bins) for _ in range(dim)] for _ in range(margins)]
     features = [[rng.normal(size=bins) for _ in range(dim)] for _ in range(margins)]
-    query = Gradient.of(LabelModel.of(rng.normal(size=margins), evidence), features, math.sqrt(dim))
+    query = label_gradient(label_model(rng.normal(size=margins), evidence), features, math.sqrt(dim))
     codes = rng.integers(NOWHERE, bins, (dim, count)).astype(np.int16)
     return query, Batch(codes, rng.integers(0, classes, count))
 
@@ -313,8 +315,8 @@ def test_the_gradient_is_that_of_the_likelihood() -> None:
         return float((logits[rows.labels, np.arange(50)] - np.log(np.exp(logits).sum(axis=0))).sum())
 
     evidence = [[w * f for w, f in zip(row[1:], m, strict=True)] for row, m in zip(weights, features, strict=True)]
-    query = Gradient.of(LabelModel.of(weights[:, 0], evidence), features, 100.0)
-    found = query.unpack(query.total(rows).astype(np.float64))
+    query = label_gradient(label_model(weights[:, 0], evidence), features, 100.0)
+    found = unpack(query, query.total(rows).astype(np.float64))
     small = 1e-5
     for at in np.ndindex(weights.shape):
         change_at = np.zeros_like(weights)
@@ -334,19 +336,19 @@ def test_a_batch_above_the_cap_is_refused() -> None:
 
 
 def test_models_and_queries_off_their_grids_are_refused() -> None:
-    one = ScoreImage.of([[np.ones(2)]])
+    one = score_image([[np.ones(2)]])
     with pytest.raises(ValueError, match="margin"):
-        LabelModel((0, 0), ScoreImage.of([[np.ones(2)]] * 2))
+        LabelModel((0, 0), score_image([[np.ones(2)]] * 2))
     with pytest.raises(ValueError, match="margin"):
         LabelModel((0, 0, 0), one)
     with pytest.raises(ValueError, match="below 16"):
         LabelModel((LATENT_LIMIT + 1,), one)
     with pytest.raises(ValueError, match="same margins"):
-        Gradient(LabelModel((0,), one), ScoreImage.of([[np.ones(2)] * 2]), 4)
+        Gradient(LabelModel((0,), one), score_image([[np.ones(2)] * 2]), 4)
     with pytest.raises(ValueError, match="radius"):
         Gradient(LabelModel((0,), one), one, 0)
     with pytest.raises(ValueError, match="numbers"), np.errstate(invalid="ignore"):
-        LabelModel.of(np.array([np.nan]), [[np.ones(2)]])
+        label_model(np.array([np.nan]), [[np.ones(2)]])
 
 
 def test_weights_are_positive_and_one_for_each_coordinate() -> None:
@@ -354,4 +356,4 @@ def test_weights_are_positive_and_one_for_each_coordinate() -> None:
         query = two_sided(classes, 1.0)
         assert query.weights.shape == (query.size,) == query.total(batch([], 3)).shape
         assert (query.weights > 0).all()
-        assert query.unpack(query.weights).shape == (query.model.margins, 4)
+        assert unpack(query, query.weights).shape == (query.model.margins, 4)

@@ -14,19 +14,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
+from sfumato.mechanisms.questions import around, cells_at, latent_space, score_image, unpack
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import (
-    BATCH_CAP,
-    LATENT_BITS,
-    LATENT_LIMIT,
-    AffineImage,
-    Batch,
-    Cells,
-    Latent,
-    Moments,
-    ScoreImage,
-    Sums,
-)
+from sfumato.private.queries.base import BATCH_CAP, LATENT_BITS, LATENT_LIMIT, Batch
+from sfumato.private.queries.group_sums import GroupSums, Latent
+from sfumato.private.queries.images import AffineImage, Cells, ScoreImage
 
 ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
 ONE = 1 << LATENT_BITS
@@ -35,7 +27,7 @@ BINS = 64
 
 Ints = NDArray[np.int64]
 Row = tuple[tuple[int, ...], int]  # codes and label
-Query = Sums | Moments
+Query = GroupSums | GroupSums
 
 
 def batch(rows: list[Row], dim: int) -> Batch:
@@ -101,8 +93,8 @@ def test_three_hundred_columns_stay_exact(extreme: bool) -> None:
     rows = some_rows(cells, 40, 2)
     expected = [nearest(cells, latent_row(cells, c, k), k) for c, k in zip(rows.codes.T, rows.labels, strict=True)]
     assert cells.find(rows).tolist() == expected
-    wide = Latent(cells.around(), (2**60,) * 11, cells=cells)  # nothing is clipped
-    sums, moments = Sums(wide, (0.5, 0.5)).total(rows), Moments(wide, (0.2, 0.3, 0.5)).total(rows)
+    wide = Latent(around(cells), (2**60,) * 11, cells=cells)  # nothing is clipped
+    sums, moments = GroupSums(wide, (0.5, 0.5)).total(rows), GroupSums(wide, (0.2, 0.3, 0.5), "outer").total(rows)
     centres = np.concatenate(cells.centres)
     block = 1 + 300 + 300 * 301 // 2
     for g, centre in enumerate(centres.tolist()):
@@ -133,7 +125,7 @@ def test_of_centres_equally_near_the_first_has_the_row() -> None:
 
 def test_cells_are_counted_through_the_classes() -> None:
     image = ScoreImage(((np.array([-ONE, ONE, 0]),),) * 3)
-    cells = Cells.of(image, [np.array([[-1.0], [1.0]]), np.array([[0.3]]), np.array([[1.0], [-1.0]])])
+    cells = cells_at(image, [np.array([[-1.0], [1.0]]), np.array([[0.3]]), np.array([[1.0], [-1.0]])])
     assert cells.classes == (0, 0, 1, 2, 2)
     rows = batch([((code,), label) for label in range(3) for code in (0, 1)], 1)
     assert cells.find(rows).tolist() == [0, 1, 2, 2, 4, 3]
@@ -143,7 +135,7 @@ def test_cells_are_counted_through_the_classes() -> None:
 def test_values_in_data_units_have_cells_too() -> None:
     rng = np.random.default_rng(0)
     image = AffineImage(np.full((1, 4), 2.0**23), np.full((1, 4), 16.0 * ONE / 2.0**23))
-    cells = Cells.of(image, [rng.normal(scale=6.0, size=(5, 4))])
+    cells = cells_at(image, [rng.normal(scale=6.0, size=(5, 4))])
     fixed = rng.integers(0, 2**24 + 1, (4, 200)).astype(np.int32)
     fixed[rng.random((4, 200)) < 0.1] = -1
     rows = Batch(np.zeros((4, 200), dtype=np.int16), np.zeros(200, dtype=np.int64), fixed)
@@ -170,7 +162,7 @@ class Rows:
         swapped = np.stack([np.append(p, q), np.append(q, p)])
         codes = np.tile(rng.integers(0, BINS, (half, count)), (2, 1)).astype(np.int16)
         if rounded:
-            cells = Cells.of(ScoreImage.of([tables]), [swapped])
+            cells = cells_at(score_image([tables]), [swapped])
             return cls(cells.image, cells.centres, codes)
         return cls(Real(tables), (swapped,), codes)
 
@@ -219,8 +211,8 @@ def test_with_real_centres_rows_do_change_cell() -> None:
 
 
 def queries_of(cells: Cells, radius: float) -> list[Query]:
-    latent = Latent.of(cells.around(), [radius] * len(cells.classes), cells=cells)
-    return [Sums(latent, (0.3, 0.7)), Moments(latent, (0.2, 0.3, 0.5))]
+    latent = latent_space(around(cells), [radius] * len(cells.classes), cells=cells)
+    return [GroupSums(latent, (0.3, 0.7)), GroupSums(latent, (0.2, 0.3, 0.5), "outer")]
 
 
 @pytest.mark.parametrize("dim", [1, 14, 50])
@@ -261,12 +253,12 @@ def test_layout_and_type_of_codes_do_not_matter() -> None:
 def test_merged_cells_have_the_totals_of_their_class(dim: int) -> None:
     cells = cut(dim, 9, (3, 1, 4))
     rows = some_rows(cells, 500, 10)
-    still = type(cells.around())(cells.image, cells.classes, np.zeros((8, dim), dtype=np.int64))
+    still = type(around(cells))(cells.image, cells.classes, np.zeros((8, dim), dtype=np.int64))
     radius = 0.8 * math.sqrt(dim)
-    parted, whole = Latent.of(still, [radius] * 8, cells=cells), Latent.of(cells.image, [radius] * 3)
+    parted, whole = latent_space(still, [radius] * 8, cells=cells), latent_space(cells.image, [radius] * 3)
     pairs: list[tuple[Query, Query]] = [
-        (Sums(parted, (0.3, 0.7)), Sums(whole, (0.3, 0.7))),
-        (Moments(parted, (0.2, 0.3, 0.5)), Moments(whole, (0.2, 0.3, 0.5))),
+        (GroupSums(parted, (0.3, 0.7)), GroupSums(whole, (0.3, 0.7))),
+        (GroupSums(parted, (0.2, 0.3, 0.5), "outer"), GroupSums(whole, (0.2, 0.3, 0.5), "outer")),
     ]
     for by_cell, by_class in pairs:
         merged = np.add.reduceat(by_cell.total(rows).reshape(8, -1), [0, 3, 4], axis=0)
@@ -277,7 +269,7 @@ def test_merged_cells_have_the_totals_of_their_class(dim: int) -> None:
 def test_rows_are_clipped_around_their_own_centre() -> None:
     cells = cut(6, 11, (3, 2))
     rows = some_rows(cells, 300, 12)
-    latent = Latent.of(cells.around(), [0.5, 1.0, 2.0, 0.1, 99.0], cells=cells)
+    latent = latent_space(around(cells), [0.5, 1.0, 2.0, 0.1, 99.0], cells=cells)
     grouped = latent.grouped(rows)
     for g, radius in enumerate(latent.radii):
         z = latent.rows(grouped, g)
@@ -344,13 +336,13 @@ def cell_cases(draw: st.DrawFn, adjacency: Adjacency, kind: type[Query], latent:
     other = {ADD_REMOVE: st.just([]), LABEL: st.integers(0, classes - 1).map(lambda k: [(row[0], k)])}
     put = draw(other.get(adjacency, rows.map(lambda r: [r])))
     shares = draw(st.sampled_from(SHARES))
-    parts = (shares[0], 1.0 - shares[0]) if issubclass(kind, Sums) else shares
-    query = kind(latent(cells.around(), tuple(radii), cells=cells), parts)  # type: ignore[arg-type]
+    parts = (shares[0], 1.0 - shares[0]) if issubclass(kind, GroupSums) else shares
+    query = kind(latent(around(cells), tuple(radii), cells=cells), parts)  # type: ignore[arg-type]
     return Case(query, [row, *base], [*put, *base])
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("kind", [Sums, Moments])
+@pytest.mark.parametrize("kind", [GroupSums, GroupSums])
 def test_cells_keep_the_bound(kind: type[Query], adjacency: Adjacency) -> None:
     hunt(cell_cases(adjacency, kind), adjacency, examples=120)
 
@@ -378,14 +370,14 @@ class InTwoCells(Latent):
         return super().rows(Batch(batch.codes, np.where(either, k, -1)), k)
 
 
-class BlanketSums(Sums):
+class BlanketSums(GroupSums):
     """The blanket rule: a replacement moves sqrt(2) times as far as an addition."""
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         return super().sensitivity(LABEL if adjacency is REPLACE_ONE else adjacency)
 
 
-class OneBlock(Sums):
+class OneBlock(GroupSums):
     """A changed label moves one cell alone. It does not."""
 
     def sensitivity(self, adjacency: Adjacency) -> float:
@@ -393,11 +385,11 @@ class OneBlock(Sums):
 
 
 FAULTS: dict[str, tuple[Adjacency, type[Query], type[Latent]]] = {
-    "sums of rows not clipped": (ADD_REMOVE, Sums, Unclipped),
-    "moments of rows not clipped": (ADD_REMOVE, Moments, Unclipped),
-    "clipped before they are moved": (ADD_REMOVE, Sums, ClippedThenMoved),
-    "a row in two cells' sums": (ADD_REMOVE, Sums, InTwoCells),
-    "a row in two cells' moments": (REPLACE_ONE, Moments, InTwoCells),
+    "sums of rows not clipped": (ADD_REMOVE, GroupSums, Unclipped),
+    "moments of rows not clipped": (ADD_REMOVE, GroupSums, Unclipped),
+    "clipped before they are moved": (ADD_REMOVE, GroupSums, ClippedThenMoved),
+    "a row in two cells' sums": (ADD_REMOVE, GroupSums, InTwoCells),
+    "a row in two cells' moments": (REPLACE_ONE, GroupSums, InTwoCells),
     "blanket replace-one": (REPLACE_ONE, BlanketSums, Latent),
     "label changes one block": (LABEL, OneBlock, Latent),
 }
@@ -419,9 +411,9 @@ SPOTS = np.array([[3.0, 0.5], [3.0, -0.5], [3.5, 0.0], [-3.0, -0.5], [3.0, 9.0]]
 
 
 def two_cells(kind: type[Query], shares: tuple[float, ...]) -> Query:
-    image = ScoreImage.of([list(SPOTS.T)] * 2)
-    cells = Cells.of(image, [np.array([[3.0, 0.0], [-3.0, 0.0]])] * 2)
-    return kind(Latent.of(cells.around(), [RADIUS] * 4, cells=cells), shares)  # type: ignore[arg-type]
+    image = score_image([list(SPOTS.T)] * 2)
+    cells = cells_at(image, [np.array([[3.0, 0.0], [-3.0, 0.0]])] * 2)
+    return kind(latent_space(around(cells), [RADIUS] * 4, cells=cells), shares)  # type: ignore[arg-type]
 
 
 def at(spot: int, label: int = 0) -> Row:
@@ -438,7 +430,7 @@ PAIRS: dict[str, tuple[Adjacency, list[Row], list[Row]]] = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize(("kind", "shares"), [(Sums, (0.6, 0.4)), (Moments, (0.4, 0.2, 0.4))])
+@pytest.mark.parametrize(("kind", "shares"), [(GroupSums, (0.6, 0.4)), (GroupSums, (0.4, 0.2, 0.4))])
 def test_a_pair_reaches_the_bound(name: str, kind: type[Query], shares: tuple[float, ...]) -> None:
     adjacency, before, after = PAIRS[name]
     query = two_cells(kind, shares)
@@ -447,7 +439,7 @@ def test_a_pair_reaches_the_bound(name: str, kind: type[Query], shares: tuple[fl
 
 
 @pytest.mark.parametrize(
-    ("kind", "shares"), [(Sums, (0.1, 0.9)), (Sums, (1e-6, 1 - 1e-6)), (Moments, (0.05, 0.9, 0.05))]
+    ("kind", "shares"), [(GroupSums, (0.1, 0.9)), (GroupSums, (1e-6, 1 - 1e-6)), (GroupSums, (0.05, 0.9, 0.05))]
 )
 def test_a_replacement_inside_a_cell_reaches_the_bound(kind: type[Query], shares: tuple[float, ...]) -> None:
     query = two_cells(kind, shares)
@@ -461,9 +453,9 @@ def test_a_replacement_at_the_worst_angle_reaches_the_bound() -> None:
     shares = (0.1, 0.5, 0.4)
     x = shares[1] / (2 * shares[2])
     up, aside = np.array([1.0, 0.0]), np.array([-x, math.sqrt(1 - x * x)])
-    image = ScoreImage.of([list(np.stack([np.array([3.0, 0.0]) + RADIUS * way for way in (up, aside)]).T)])
-    cells = Cells.of(image, [np.array([[3.0, 0.0], [-3.0, 0.0]])])
-    query = Moments(Latent.of(cells.around(), [RADIUS] * 2, cells=cells), shares)
+    image = score_image([list(np.stack([np.array([3.0, 0.0]) + RADIUS * way for way in (up, aside)]).T)])
+    cells = cells_at(image, [np.array([[3.0, 0.0], [-3.0, 0.0]])])
+    query = GroupSums(latent_space(around(cells), [RADIUS] * 2, cells=cells), shares, "outer")
     bound = query.sensitivity(REPLACE_ONE)
     assert 0.99 * bound <= change(Case(query, [at(0)], [at(1)])) <= bound
     assert bound > math.sqrt(2.0) * 1.01
@@ -476,33 +468,33 @@ def test_sums_unpack_to_counts_and_sums() -> None:
     cells = cut(5, 13, (2, 3))
     rows = some_rows(cells, 100, 14)
     query = queries_of(cells, 2.0)[0]
-    counts, sums = query.unpack(query.total(rows).astype(float))
+    counts, sums = unpack(query, query.total(rows).astype(float))
     grouped = query.latent.grouped(rows)
     assert query.size == len(query.weights) == 5 * 6
     for g in range(5):
         z = query.latent.rows(grouped, g) / ONE
         assert counts[g] == z.shape[1]
         assert np.array_equal(sums[g], z.sum(axis=1))
-    weights, others = query.unpack(query.weights)
+    weights, others = unpack(query, query.weights)
     assert np.allclose(weights, math.sqrt(0.3))
     assert np.allclose(others * ONE, math.sqrt(0.7) / (2.0 * ONE))
 
 
 def test_what_is_no_query_is_refused() -> None:
-    image = ScoreImage.of([[np.array([1.0])]])
-    latent = Latent.of(image, [2.0])
+    image = score_image([[np.array([1.0])]])
+    latent = latent_space(image, [2.0])
     for shares in ((0.5, 0.6), (0.0, 1.0), (-0.5, 0.5)):
         with pytest.raises(ValueError, match="shares must be positive and add up to one"):
-            Sums(latent, shares)
+            GroupSums(latent, shares)
     many = Batch(np.zeros((1, BATCH_CAP + 1), dtype=np.int16), np.zeros(BATCH_CAP + 1, dtype=np.int64))
     with pytest.raises(ValueError, match="at most"):
-        Sums(latent, (0.5, 0.5)).total(many)
+        GroupSums(latent, (0.5, 0.5)).total(many)
     bad: list[Callable[[], Cells]] = [
         lambda: Cells(image, (np.zeros((0, 1), dtype=np.int64),)),
         lambda: Cells(image, (np.array([[LATENT_LIMIT + 1]]),)),
-        lambda: Cells.of(image, [np.array([[np.nan]])]),
+        lambda: cells_at(image, [np.array([[np.nan]])]),
     ]
     for build in bad:
         with pytest.raises(ValueError):
             build()
-    assert Cells.of(image, [np.array([[1e9]])]).centres[0].tolist() == [[LATENT_LIMIT]]
+    assert cells_at(image, [np.array([[1e9]])]).centres[0].tolist() == [[LATENT_LIMIT]]

@@ -14,6 +14,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
+from sfumato.mechanisms.questions import (
+    around,
+    cells_at,
+    clipped_gradient,
+    feature_moments,
+    latent_space,
+    projected_image,
+    unpack,
+)
 from sfumato.private import source
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import (
@@ -24,25 +33,13 @@ from sfumato.private.queries.base import (
     MAP_BITS,
     MAP_LIMIT,
     Batch,
-    Cells,
     Image,
-    Latent,
-    Moments,
     Query,
-    Sums,
 )
-from sfumato.private.queries.features import FeatureMoments
-from sfumato.private.queries.gradients import EXP_STEPS, PROBABILITY_BITS, exponentials
-from sfumato.private.queries.projected import (
-    LARGEST_RADIUS,
-    ClippedGradient,
-    ColumnImage,
-    ProjectedImage,
-    QuadraticImage,
-    Spreads,
-    Within,
-    WithOne,
-)
+from sfumato.private.queries.features import QuadraticImage, WithOne
+from sfumato.private.queries.gradients import EXP_STEPS, PROBABILITY_BITS, ClippedGradient, exponentials
+from sfumato.private.queries.group_sums import LARGEST_RADIUS, FeatureMoments, GroupSums, Latent
+from sfumato.private.queries.images import Cells, ColumnImage, ProjectedImage, Within
 from sfumato.private.units import unit_sensitivity
 
 ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
@@ -162,18 +159,18 @@ SHARES = [
 ]
 
 
-def spreads_of(world: World, kind: Any = Spreads, latent: Any = Latent, largest: int = LARGEST_RADIUS - 1) -> Query:
+def spreads_of(world: World, kind: Any = GroupSums, latent: Any = Latent, largest: int = LARGEST_RADIUS - 1) -> Query:
     radii = tuple(world.radius(world.image, largest) for _ in range(world.classes))
     return kind(latent(world.image, radii), world.shares())
 
 
-def cell_spreads_of(world: World, kind: Any = Spreads, latent: Any = Latent) -> Query:
+def cell_spreads_of(world: World, kind: Any = GroupSums, latent: Any = Latent) -> Query:
     cells = world.cells()
-    around = cells.around()
+    around = around(cells)
     return kind(latent(around, tuple(world.radius(around) for _ in cells.classes), cells=cells), world.shares())
 
 
-def within_of(world: World, kind: Any = Moments, latent: Any = Latent) -> Query:
+def within_of(world: World, kind: Any = GroupSums, latent: Any = Latent) -> Query:
     within = Within(world.cells())
     return kind(latent(within, tuple(world.radius(within) for _ in range(world.classes))), world.shares())
 
@@ -184,7 +181,7 @@ def second_moment_of(world: World, kind: Any = FeatureMoments) -> Query:
     return kind(seen, world.radius(seen, 2**60), world.classes, (share, 1.0 - share))
 
 
-def columns_of(world: World, kind: Any = Sums, latent: Any = Latent) -> Query:
+def columns_of(world: World, kind: Any = GroupSums, latent: Any = Latent) -> Query:
     centres = world.rng.choice([0, TOP, TOP // 2, TOP // 2, 1234567], (world.classes, world.pool.shape[1]))
     image = ColumnImage(centres, world.draw(st.sampled_from([1, 2, 8])))
     radii = tuple(world.radius(image, 2**60) for _ in range(world.classes))
@@ -260,17 +257,17 @@ class Rounded(Latent):
         return np.rint(z * np.minimum(1.0, np.sqrt(self.radii[k] / np.maximum(1.0, (z * z).sum(axis=0)))))
 
 
-class NormsBeforeClipping(Spreads):
+class NormsBeforeClipping(GroupSums):
     """Squared norms are those of the rows as they came."""
 
     def total(self, batch: Batch) -> Ints:
         total = super().total(batch).reshape(len(self.latent.radii), -1)
-        wide = Spreads(replace(self.latent, radii=(LARGEST_RADIUS - 1,) * len(total)), self.shares)
+        wide = GroupSums(replace(self.latent, radii=(LARGEST_RADIUS - 1,) * len(total)), self.shares, "norm")
         total[:, -1] = wide.total(batch).reshape(total.shape)[:, -1]
         return total.ravel()
 
 
-class EveryCell(Spreads):
+class EveryCell(GroupSums):
     """A row counts in every cell of its class."""
 
     def total(self, batch: Batch) -> Ints:
@@ -370,11 +367,14 @@ FAULTS: dict[str, tuple[Adjacency, Callable[[World], Query]]] = {
     "spreads of rounded rows": (ADD_REMOVE, lambda w: spreads_of(w, latent=Rounded)),
     "norms taken before clipping": (ADD_REMOVE, lambda w: spreads_of(w, NormsBeforeClipping)),
     "a row in every cell": (ADD_REMOVE, lambda w: cell_spreads_of(w, EveryCell)),
-    "spreads, blanket replace-one": (REPLACE_ONE, lambda w: spreads_of(w, replaced_like(Spreads, REPLACE_ONE, LABEL))),
-    "spreads, label is one block": (LABEL, lambda w: spreads_of(w, replaced_like(Spreads, LABEL, ADD_REMOVE))),
+    "spreads, blanket replace-one": (
+        REPLACE_ONE,
+        lambda w: spreads_of(w, replaced_like(GroupSums, REPLACE_ONE, LABEL)),
+    ),
+    "spreads, label is one block": (LABEL, lambda w: spreads_of(w, replaced_like(GroupSums, LABEL, ADD_REMOVE))),
     "rows far from their cell": (ADD_REMOVE, lambda w: within_of(w, latent=Unclipped)),
-    "within, blanket replace-one": (REPLACE_ONE, lambda w: within_of(w, replaced_like(Moments, REPLACE_ONE, LABEL))),
-    "within, label is one block": (LABEL, lambda w: within_of(w, replaced_like(Moments, LABEL, ADD_REMOVE))),
+    "within, blanket replace-one": (REPLACE_ONE, lambda w: within_of(w, replaced_like(GroupSums, REPLACE_ONE, LABEL))),
+    "within, label is one block": (LABEL, lambda w: within_of(w, replaced_like(GroupSums, LABEL, ADD_REMOVE))),
     "features that look at the label": (LABEL, lambda w: second_moment_of(w, LooksAtTheLabel)),
     "second moment of long rows": (ADD_REMOVE, lambda w: second_moment_of(w, WideMoments)),
     "the one is not clipped": (ADD_REMOVE, lambda w: second_moment_of(w, OnesBesideTheRadius)),
@@ -402,10 +402,10 @@ def test_the_hunt_finds_planted_faults(fault: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "latent", "adjacency"),
     [
-        (Sums, Unclipped, ADD_REMOVE),
-        (Sums, SquaresBesideTheRadius, ADD_REMOVE),
-        (replaced_like(Sums, REPLACE_ONE, LABEL), Latent, REPLACE_ONE),
-        (replaced_like(Sums, LABEL, ADD_REMOVE), Latent, LABEL),
+        (GroupSums, Unclipped, ADD_REMOVE),
+        (GroupSums, SquaresBesideTheRadius, ADD_REMOVE),
+        (replaced_like(GroupSums, REPLACE_ONE, LABEL), Latent, REPLACE_ONE),
+        (replaced_like(GroupSums, LABEL, ADD_REMOVE), Latent, LABEL),
     ],
 )
 def test_the_hunt_finds_planted_faults_of_columns(kind: type, latent: type, adjacency: Adjacency) -> None:
@@ -435,7 +435,7 @@ def check_tight(case: Case, adjacency: Adjacency) -> None:
 
 @pytest.mark.parametrize("shares", SHARES)
 def test_spreads_reach_their_bound(shares: tuple[float, float, float]) -> None:
-    query = Spreads(Latent.of(PLAIN, [4.0, 4.0]), shares)
+    query = GroupSums(latent_space(PLAIN, [4.0, 4.0]), shares, "norm")
     check_tight(Case(query, FAR, [(1, 0)], [(1, 0), (0, 0)]), ADD_REMOVE)
     check_tight(Case(query, FAR, [(0, 0)], [(0, 1)]), LABEL)
     worst = (1, 0) if 4.0 * shares[1] > 2.0 else (2, 1)  # its opposite, or a row of another class
@@ -447,12 +447,12 @@ def test_no_replacement_along_a_line_moves_spreads_further(shares: tuple[float, 
     """Opposite rows, one of them shorter: what the proof says is the worst, at every length."""
     s = np.linspace(0.0, 1.0, 10_001)
     along = shares[1] * (1.0 + s) ** 2 + shares[2] * (1.0 - s**2) ** 2
-    assert along.max() <= Spreads(Latent.of(PLAIN, [4.0, 4.0]), shares).sensitivity(REPLACE_ONE) ** 2
+    assert along.max() <= GroupSums(latent_space(PLAIN, [4.0, 4.0]), shares, "norm").sensitivity(REPLACE_ONE) ** 2
 
 
 def sure(slope: float, cap: float) -> ClippedGradient:
     """A model that is sure of class 0 where the first coordinate is positive, and of class 1 where it is negative."""
-    return ClippedGradient.of(PLAIN, np.array([[slope, 0.0, 0.0], [-slope, 0.0, 0.0]]), 4.0, cap)
+    return clipped_gradient(PLAIN, np.array([[slope, 0.0, 0.0], [-slope, 0.0, 0.0]]), 4.0, cap)
 
 
 @pytest.mark.parametrize("cap", [0.2, 1.0])
@@ -465,7 +465,7 @@ def test_a_gradient_reaches_its_bound(cap: float) -> None:
 
 @pytest.mark.parametrize("share", [0.05, 0.6, 0.95])
 def test_the_second_moment_reaches_its_bound(share: float) -> None:
-    query = FeatureMoments.of(WithOne(PLAIN), 4.0, 2, (share, 1.0 - share))
+    query = feature_moments(WithOne(PLAIN), 4.0, 2, (share, 1.0 - share))
     check_tight(Case(query, FAR, [(0, 1)], [(0, 1), (1, 1)]), ADD_REMOVE)
     after = [(0, 1)] if 2.0 * (1.0 - share) > 1.0 else [(0, BAD_LABEL)]
     check_tight(Case(query, FAR, [(0, 0)], after), LABEL)
@@ -485,7 +485,7 @@ def test_moments_within_cells_reach_their_bound(shares: tuple[float, float, floa
     x = min(1.0, shares[1] / (2.0 * shares[2]))
     centres = np.array([[5.0, 0.0, 0.0], [-5.0, 0.0, 0.0]])
     ways = np.array([[0.0, 1.0, 0.0], [0.0, -x, math.sqrt(1.0 - x * x)]])
-    query = Moments(Latent.of(Within(Cells.of(PLAIN, [centres, centres])), [2.0, 2.0]), shares)
+    query = GroupSums(latent_space(Within(cells_at(PLAIN, [centres, centres])), [2.0, 2.0]), shares, "outer")
     pool = on_grid(*(centres + 2.0 * ways))
     check_tight(Case(query, pool, [], [(0, 1)]), ADD_REMOVE)
     check_tight(Case(query, pool, [(0, 0)], [(0, 1)]), LABEL)
@@ -497,7 +497,7 @@ def test_moments_within_cells_reach_their_bound(shares: tuple[float, float, floa
 def test_columns_reach_their_bound(share: float) -> None:
     step = 41 << (FIXED_BITS - LATENT_BITS)  # so small that its square is lost
     pool = TOP // 2 + np.array([[step, step, -step], [-step, -step, step]])
-    query = Sums(Latent(ColumnImage(np.full((2, 3), TOP // 2)), (3 * 41**2,) * 2), (share, 1.0 - share))
+    query = GroupSums(Latent(ColumnImage(np.full((2, 3), TOP // 2)), (3 * 41**2,) * 2), (share, 1.0 - share))
     check_tight(Case(query, pool, [], [(0, 1)]), ADD_REMOVE)
     check_tight(Case(query, pool, [(0, 0)], [(0, 1)]), LABEL)
     check_tight(Case(query, pool, [(0, 0)], [(1, 0 if share < 0.5 else 1)]), REPLACE_ONE)
@@ -508,8 +508,8 @@ def test_columns_reach_their_bound(share: float) -> None:
 
 def many(dim: int, count: int, classes: int = 3, seed: int = 0) -> tuple[ProjectedImage, Cells, Batch]:
     rng = np.random.default_rng(seed)
-    image = ProjectedImage.of(rng.normal(size=(classes, dim)), rng.normal(size=(dim, dim)) / math.sqrt(dim))
-    cells = Cells.of(image, [rng.normal(size=(size + 1, dim)) for size in range(classes)])
+    image = projected_image(rng.normal(size=(classes, dim)), rng.normal(size=(dim, dim)) / math.sqrt(dim))
+    cells = cells_at(image, [rng.normal(size=(size + 1, dim)) for size in range(classes)])
     projected = np.rint(rng.normal(size=(dim, count)) * ONE).astype(np.int32)
     projected[:, :3] = [[LATENT_LIMIT, -LATENT_LIMIT, 0]] * dim
     fixed = rng.integers(0, TOP + 1, (dim, count)).astype(np.int32)
@@ -526,12 +526,14 @@ def queries(image: ProjectedImage, cells: Cells) -> dict[str, Query]:
     quadratic = QuadraticImage(image)
     slopes = rng.normal(size=(classes, quadratic.dim))
     return {
-        "spreads": Spreads(Latent.of(image, [reach] * classes), (0.1, 0.6, 0.3)),
-        "points": Spreads(Latent.of(cells.around(), [reach] * len(cells.classes), cells=cells), (0.1, 0.6, 0.3)),
-        "shapes": Moments(Latent.of(Within(cells), [reach] * classes), (0.1, 0.1, 0.8)),
-        "shape": FeatureMoments.of(WithOne(image), reach, classes, (0.95, 0.05)),
-        "columns": Sums(Latent.of(columns, [0.3 * math.sqrt(dim)] * classes), (0.05, 0.95)),
-        "labels": ClippedGradient.of(quadratic, slopes, min(reach, 15.0), 0.2),
+        "spreads": GroupSums(latent_space(image, [reach] * classes), (0.1, 0.6, 0.3), "norm"),
+        "points": GroupSums(
+            latent_space(around(cells), [reach] * len(cells.classes), cells=cells), (0.1, 0.6, 0.3), "norm"
+        ),
+        "shapes": GroupSums(latent_space(Within(cells), [reach] * classes), (0.1, 0.1, 0.8), "outer"),
+        "shape": feature_moments(WithOne(image), reach, classes, (0.95, 0.05)),
+        "columns": GroupSums(latent_space(columns, [0.3 * math.sqrt(dim)] * classes), (0.05, 0.95)),
+        "labels": clipped_gradient(quadratic, slopes, min(reach, 15.0), 0.2),
     }
 
 
@@ -717,7 +719,7 @@ def test_a_full_batch_of_extreme_rows_is_exact() -> None:
     rows, counted = extreme_batch()
     latent = Latent(ProjectedImage(np.zeros((1, 2), np.int64)), (LARGEST_RADIUS - 1,))
     assert all(a * a + b * b < LARGEST_RADIUS for (a, b), _ in counted)
-    total = Spreads(latent, (0.1, 0.6, 0.3)).total(rows)
+    total = GroupSums(latent, (0.1, 0.6, 0.3), "norm").total(rows)
     sums = [sum(row[i] * n for row, n in counted) for i in range(2)]
     assert total.tolist() == [BATCH_CAP, *sums, sum((a * a + b * b) * n for (a, b), n in counted)]
 
@@ -728,7 +730,7 @@ def test_a_full_batch_of_extreme_rows_is_exact() -> None:
 def test_squared_norms_far_out_are_counted_in_steps(radius: int, step: int) -> None:
     """A table of 2^30 rows still adds up, and nobody is counted with more than their radius."""
     image = ProjectedImage(np.zeros((1, 300), np.int64))
-    query = Spreads(Latent(image, (radius,)), (1e-9, 1e-9, 1.0 - 2e-9))
+    query = GroupSums(Latent(image, (radius,)), (1e-9, 1e-9, 1.0 - 2e-9), "norm")
     assert radius // step * source.ROW_CAP < 2**62
     assert step <= max(1, radius * 2**-31)
     pool = np.random.default_rng(6).integers(-LATENT_LIMIT, LATENT_LIMIT + 1, (20, 300))
@@ -737,7 +739,7 @@ def test_squared_norms_far_out_are_counted_in_steps(radius: int, step: int) -> N
         z = [int(x) for x in query.latent.rows(rows, 0)[:, 0]]
         norm = sum(x * x for x in z)
         assert query.total(rows).tolist() == [1, *z, norm // step]
-        found = query.unpack(query.total(rows).astype(float))[2][0]
+        found = unpack(query, query.total(rows).astype(float))[2][0]
         assert found == pytest.approx(norm / ONE**2, rel=2**-30)
         check_tight(Case(query, pool, [], [(i, 0)]), ADD_REMOVE)
 
@@ -769,7 +771,7 @@ def _gradient(query: ClippedGradient, z: tuple[int, ...], label: int) -> list[in
 @pytest.mark.parametrize("cap", [1.0, 0.2])
 def test_a_gradient_is_what_integers_say(cap: float) -> None:
     image, _, rows = many(4, 40)
-    query = ClippedGradient.of(image, np.random.default_rng(5).normal(size=(3, 4)), 15.9, cap)
+    query = clipped_gradient(image, np.random.default_rng(5).normal(size=(3, 4)), 15.9, cap)
     z = image.rows(rows, np.ones(40, dtype=bool), 0).astype(int)
     for i in range(40):
         if (z[:, i] ** 2).sum() <= query.radius:
@@ -783,8 +785,8 @@ def test_a_gradient_is_what_integers_say(cap: float) -> None:
 def test_spreads_unpack_to_counts_sums_and_squared_norms() -> None:
     image, cells, rows = many(5, 100)
     query = queries(image, cells)["points"]
-    assert isinstance(query, Spreads)
-    counts, sums, norms = query.unpack(query.total(rows).astype(float))
+    assert isinstance(query, GroupSums)
+    counts, sums, norms = unpack(query, query.total(rows).astype(float))
     grouped = query.latent.grouped(rows)
     for g in range(len(cells.classes)):
         z = query.latent.rows(grouped, g) / ONE
@@ -796,7 +798,7 @@ def test_spreads_unpack_to_counts_sums_and_squared_norms() -> None:
 def test_a_gradient_unpacks_to_a_row_for_each_class() -> None:
     query = sure(1.0, 1.0)
     pool = on_grid([1.0, 2.0, 0.5])
-    found = query.unpack(query.total(batch(pool, [(0, 0)])).astype(float))
+    found = unpack(query, query.total(batch(pool, [(0, 0)])).astype(float))
     missed = 1.0 / (1.0 + math.exp(2.0))
     assert found == pytest.approx(np.outer([missed, -missed], pool[0] / ONE), abs=1e-3)
 
@@ -806,12 +808,12 @@ def test_what_is_no_query_is_refused() -> None:
     latent = Latent(image, (4,))
     slopes = np.zeros((2, 1), np.int64)
     bad: list[tuple[str, Callable[[], Any]]] = [
-        ("shares", lambda: Spreads(latent, (0.5, 0.6, 0.1))),
-        ("shares", lambda: Spreads(latent, (0.0, 0.5, 0.5))),
-        ("shares", lambda: Spreads(latent, (0.5, math.nan, 0.5))),
+        ("shares", lambda: GroupSums(latent, (0.5, 0.6, 0.1), "norm")),
+        ("shares", lambda: GroupSums(latent, (0.0, 0.5, 0.5), "norm")),
+        ("shares", lambda: GroupSums(latent, (0.5, math.nan, 0.5), "norm")),
         ("entries", lambda: ProjectedImage(np.zeros((1, 1), np.int64), np.array([[MAP_LIMIT + 1]]))),
         ("a row for each", lambda: ProjectedImage(np.zeros((1, 1), np.int64), np.ones((2, 1), np.int64))),
-        ("numbers", lambda: ProjectedImage.of(np.array([[math.nan]]))),
+        ("numbers", lambda: projected_image(np.array([[math.nan]]))),
         ("slope", lambda: ClippedGradient(image, slopes[:, :0], 4, 1.0)),
         ("slope", lambda: ClippedGradient(image, slopes + LATENT_LIMIT + 1, 4, 1.0)),
         ("radius", lambda: ClippedGradient(image, slopes, 0, 1.0)),
@@ -838,7 +840,7 @@ def test_a_batch_above_the_cap_is_refused() -> None:
     )
     image = ProjectedImage(np.zeros((1, 1), np.int64))
     for query in (
-        Spreads(Latent(image, (4,)), (0.2, 0.3, 0.5)),
+        GroupSums(Latent(image, (4,)), (0.2, 0.3, 0.5), "norm"),
         ClippedGradient(image, np.zeros((2, 1), np.int64), 4, 1.0),
     ):
         with pytest.raises(ValueError, match="at most"):

@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.mechanisms.questions import score_image
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import waves as waves_module
-from sfumato.private.queries.base import LATENT_LIMIT, SHRINK, Batch, ScoreImage
+from sfumato.private.queries.base import LATENT_LIMIT, SHRINK, Batch
+from sfumato.private.queries.images import ScoreImage
 from sfumato.private.queries.waves import PHASE_BITS, TURN_BITS, WAVE_BITS, Waves, wave_table
 
 RNG = np.random.default_rng(6)
 SIZES = (7, 4, 9)
-IMAGE = ScoreImage.of([[RNG.normal(scale=3.0, size=size) for size in SIZES] for _ in range(2)])
+IMAGE = score_image([[RNG.normal(scale=3.0, size=size) for size in SIZES] for _ in range(2)])
 FREQUENCIES = RNG.normal(size=(5, 3))
 QUERY = Waves.of(IMAGE, 2, FREQUENCIES, (0.2, 0.8))
 
@@ -131,7 +133,7 @@ def test_neighbours_stay_within_the_bounds(cells: list[Any], first: Any, second:
     assert moved(query, [*cells, first], [*cells, flipped]) <= query.sensitivity(Adjacency.LABEL)
 
 
-HALF_A_TURN = ScoreImage.of([[np.array([-1.0, 1.0])]] * 2)
+HALF_A_TURN = score_image([[np.array([-1.0, 1.0])]] * 2)
 OPPOSITE = Waves.of(HALF_A_TURN, 2, np.array([[math.pi / 2], [5 * math.pi / 2]]), (0.1, 0.9))
 
 

@@ -14,15 +14,18 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
 
 from sfumato.errors import ArgumentError, BudgetError, TableError
+from sfumato.mechanisms.questions import row_question, score_image
+from sfumato.mechanisms.slicing.row_planning import plan_rows
 from sfumato.private.accounting import Adjacency, Budget, calibrate, delta_of
 from sfumato.private.curator import Curator
 from sfumato.private.engines import local
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import NORMAL_BITS, insecure_bits, normals, secure_bits
-from sfumato.private.queries.base import LATENT_BITS, Histograms, ScoreImage
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.histograms import Histograms
 from sfumato.private.slicing import rows as rows_module
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, matrix_rounding, plan_rows, project, shuffled
+from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, matrix_rounding, project, shuffled
 from sfumato.private.source import Source
 from sfumato.private.units import Units
 from sfumato.schema.layout import Layout
@@ -40,8 +43,8 @@ columns:
 LAYOUT = Layout.of(SCHEMA)
 UNIT_LAYOUT = Layout.of(Schema.of(SCHEMA.dump() | {"unit": {"column": "who", "rows": 2}}))
 TABLES = np.random.default_rng(4)
-IMAGE = ScoreImage.of([[TABLES.normal(scale=2.0, size=size) for size in LAYOUT.sizes] for _ in range(2)])
-VECTORS = RowVectors.of(IMAGE, 2, radius=1.5, height=0.75)
+IMAGE = score_image([[TABLES.normal(scale=2.0, size=size) for size in LAYOUT.sizes] for _ in range(2)])
+VECTORS = row_question(IMAGE, 2, radius=1.5, height=0.75)
 GRID = 2.0**LATENT_BITS
 
 cells = st.tuples(
@@ -93,7 +96,7 @@ def test_a_replaced_row_moves_its_own_vector_and_no_other(rows: list[Any], other
 
 
 def test_the_bound_is_reached() -> None:
-    far = RowVectors.of(ScoreImage.of([[np.array([-9.0, 9.0])] * 4]), 1, radius=2.0)
+    far = row_question(score_image([[np.array([-9.0, 9.0])] * 4]), 1, radius=2.0)
     ends = clipped_ends(far)
     assert math.dist(*ends) / GRID == pytest.approx(far.reach, rel=1e-3)
     assert math.dist(*ends) / GRID <= far.reach
@@ -111,7 +114,7 @@ def test_the_label_is_part_of_the_clipped_vector() -> None:
     assert yes[-2] > 0 == yes[-1]
     assert no[-1] > 0 == no[-2]
     assert (vectors([(20.0, 3.0, "north", "maybe")]) == 0).all()
-    bare = RowVectors.of(IMAGE, 2, radius=1.5)
+    bare = row_question(IMAGE, 2, radius=1.5)
     assert bare.dim == VECTORS.dim - 2
 
 
@@ -296,7 +299,6 @@ def test_rows_are_replace_one_only(adjacency: Adjacency) -> None:
         ({"dim": 7}, "set aside for 7 coordinates"),
         ({"distance": 1.0}, "that move by 1 in 1 rows, not for 5 that move by 3 in 1"),
         ({"rounding": 0.0}, "whose rounding has to be paid for"),
-        ({"law": "orthonormal"}, "whose rounding has to be paid for"),
     ],
 )
 def test_slices_that_do_not_pay_for_the_vectors_are_refused(change: dict[str, Any], message: str) -> None:

@@ -84,8 +84,9 @@ def _account_data(account: Account) -> dict[str, Any]:
         for entry, total in zip(account.entries, running, strict=True)
     ]
     return _cap_data(account.dataset) | {
-        "spent": {"mu": account.mu, "epsilon": _finite(account.epsilon)},
+        "spent": {"mu": account.mu, "epsilon": _finite(account.epsilon), "chance": account.chance},
         "left": {"mu": account.left(), "epsilon": account.left_epsilon},
+        "over": bool(account.over),
         "entries": entries,
     }
 
@@ -108,11 +109,11 @@ def _print_account(account: Account) -> None:
     print(f"{cap.name}: {cap}")
     print(f"  cap    mu {rounded_up(cap.mu, 5):<10} epsilon {cap.epsilon:g} at delta {cap.delta:g}")
     print(f"  spent  mu {rounded_up(account.mu, 5):<10} epsilon {rounded_up(account.epsilon)}")
-    if account.slices:
-        print(
-            f"         epsilon has {len(account.slices)} times noisy projections of every row in it, which have no mu"
-        )
+    if account.chance:
+        print(f"         with bounds on noisy projections of every row, which fail with chance {account.chance:.2g}")
     print(f"  left   mu {rounded_down(account.left(), 5):<10} epsilon {account.left_epsilon:g}")
+    if account.over:
+        print(f"  {account.over}")
     if not account.entries:
         return
     print(f"  {'time (UTC)':<20}{'entry':<34}{'mechanism':<11}{'state':<10}{'epsilon':>8}{'delta':>9}{'mu':>10}  total")

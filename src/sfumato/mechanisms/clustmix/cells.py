@@ -11,15 +11,18 @@ import math
 import numpy as np
 from sklearn.cluster import KMeans
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import radius
 from sfumato.mechanisms.cell_shapes import FoundCells
 from sfumato.mechanisms.clustmix.clustmix_mechanism import CellTuning
 from sfumato.mechanisms.encodings import Learned
 from sfumato.mechanisms.lloyd import move_centres
+from sfumato.mechanisms.questions import around, cells_at, latent_space, unpack
 from sfumato.mechanisms.shrinkage import shrink_to_class, shrinkage_weight
-from sfumato.private.queries.base import LATENT_BITS, Asker, Cells, Latent
-from sfumato.private.queries.projected import Spreads
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import Cells
 from sfumato.schema.layout import FloatArray, IntArray
 
 
@@ -40,7 +43,7 @@ def find_cells(
     least = smallest_cell(radius(float(spreads.mean())), sums_budget, sigma_max)
     sizes = [components or int(np.clip(count / least, 1, tuning.most)) for count in learned.counts]
     begin = [starts(n, s / image.dim, image.dim, tuning.starts) for n, s in zip(sizes, spreads, strict=True)]
-    cells = Cells.of(image, begin)
+    cells = cells_at(image, begin)
     held = np.repeat(learned.counts / sizes, sizes)
     for each in plan.repeats("cells"):
         radii = [radius(spreads[k]) for k in cells.classes]
@@ -74,17 +77,19 @@ def _ask_points(
     # Noise in the centres looks like distance between cells: k cells of a normal leave k^(-2 / dim) of its spread.
     tightest = np.maximum(np.bincount(classes) ** (-2.0 / dim), tuning.tightest) * spreads
     within = np.maximum(spreads - between, tightest)
-    query = Spreads(Latent.of(cells.around(), [radius(within[k]) for k in classes], cells=cells), tuning.point_shares)
+    query = GroupSums(
+        latent_space(around(cells), [radius(within[k]) for k in classes], cells=cells), tuning.point_shares, "norm"
+    )
     answer = curator.total("points", query, mu_squared)
-    counts, sums, norms = query.unpack(answer.values)
-    _, sum_sd, norm_sd = query.unpack(answer.sd)
+    counts, sums, norms = unpack(query, answer.values)
+    _, sum_sd, norm_sd = unpack(query, answer.sd)
     size = np.maximum(counts, least / 2.0)
     means = shrink_to_class(centres + sums / size[:, None], (sum_sd[:, 0] / size) ** 2, size, classes)
     spread = norms / size - ((sums / size[:, None]) ** 2).sum(axis=1) + dim * (sum_sd[:, 0] / size) ** 2
     kept, size, means, spread = merge(classes, size, means, spread, np.asarray(counts) < least)
     classes = classes[kept]
     scales = _scales(spread, norm_sd[kept] / size, size, classes, tuning.scales)
-    final = Cells.of(cells.image, [means[classes == k] for k in range(len(cells.centres))])
+    final = cells_at(cells.image, [means[classes == k] for k in range(len(cells.centres))])
     left = np.bincount(classes, size * np.maximum(spread, 0.0)) / np.bincount(classes, size)
     return FoundCells(final, size, means, scales, np.maximum(left, tightest))
 

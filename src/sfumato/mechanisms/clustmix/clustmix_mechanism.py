@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from sfumato.config import option
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.base import Plan, Public, option
+from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.checks import check_components, check_one_of, check_share
 from sfumato.mechanisms.tuning import ADAPT, GROUPS, MIXTURE, ROUND, GroupTuning, HistogramTuning, LabelTuning
 
 if TYPE_CHECKING:
-    from sfumato.private.queries.base import Asker
+    from sfumato.mechanisms.asker import Asker
 
 MOST_SIGMA = 10.0
 CELLS = "docs/proofs/clustmix.md, section 6: rows held out of Adult's train split"

@@ -16,6 +16,7 @@ import numpy as np
 
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import Reserved
 from sfumato.mechanisms.cell_shapes import FoundCells, ask_shapes
@@ -23,10 +24,10 @@ from sfumato.mechanisms.clustmix.cells import find_cells
 from sfumato.mechanisms.clustmix.clustmix_rounds import ClustmixDetails, encoding_of
 from sfumato.mechanisms.clustmix.inducing_points import move_points
 from sfumato.mechanisms.encodings.score_encoding import LearnedScores
+from sfumato.mechanisms.questions import cells_at, score_image
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import Labeller
 from sfumato.models.quadratic import QuadraticLabeller
-from sfumato.private.queries.base import Asker, Cells, ScoreImage
 from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.training.extra import check_extra
 
@@ -71,7 +72,7 @@ def adapt_points(
     after = move_points(
         curator,
         plan,
-        ScoreImage.of([[in_bins for in_bins, _ in pooled]]),
+        score_image([[in_bins for in_bins, _ in pooled]]),
         before,
         classes,
         (synthetic, labels),
@@ -80,7 +81,7 @@ def adapt_points(
         mechanism.tuning.points,
     )
     means = found.means + (after - before)
-    cells = Cells.of(found.cells.image, [means[classes == k] for k in range(len(shapes))])
+    cells = cells_at(found.cells.image, [means[classes == k] for k in range(len(shapes))])
     return replace(found, cells=cells, means=means)
 
 

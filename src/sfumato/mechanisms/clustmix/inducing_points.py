@@ -11,10 +11,11 @@ import math
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.clustmix.clustmix_mechanism import PointTuning
-from sfumato.private.queries.base import Asker, Image
-from sfumato.private.queries.features import FeatureImage, FeatureMoments
+from sfumato.mechanisms.questions import feature_image, feature_matrices, feature_moments, unpack
+from sfumato.private.queries.base import Image
 from sfumato.progress import Step, tell
 from sfumato.schema.layout import FloatArray, IntArray
 
@@ -50,12 +51,12 @@ def move_points(
     width = features_that_pay(rows, math.sqrt(share / plan.public.noise_factor), tuning) // 2
     drawn = RandomFeatures.draw(SEED, image.dim, width, depth=1, bias=tuning.bias)
     gates, values = (np.asarray(matrix) for matrix in drawn.layers[0])
-    asked = FeatureImage.of(image, gates, values, tuning.bias)
-    query = FeatureMoments.of(asked, tuning.radius, count, tuning.shares)
+    asked = feature_image(image, gates, values, tuning.bias)
+    query = feature_moments(asked, tuning.radius, count, tuning.shares)
     answer = curator.total("features", query, share)
-    gram, cross = query.unpack(answer.values)
-    sd = float(query.unpack(answer.sd)[0][0, 0])
-    gates, values = asked.matrices(tuning.bias)  # as quantised, which is what was applied
+    gram, cross = unpack(query, answer.values)
+    sd = float(unpack(query, answer.sd)[0][0, 0])
+    gates, values = feature_matrices(asked, tuning.bias)  # as quantised, which is what was applied
     features = RandomFeatures(((jnp.asarray(gates), jnp.asarray(values)),), tuning.bias, tuning.radius)
     drawn_features, drawn_labels = np.asarray(features(synthetic[0])), np.eye(count)[synthetic[1]]
     fallback = _regress(drawn_features, drawn_labels, rows, tuning.fallback_ridge * noise_edge(sd, 2 * width))

@@ -11,13 +11,14 @@ from typing import Protocol
 
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share
 from sfumato.mechanisms.cell_shapes import FoundCells
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import Labeller
 from sfumato.models.quadratic import QuadraticLabeller
-from sfumato.private.queries.base import Asker, Image
+from sfumato.private.queries.base import Image
 from sfumato.schema.layout import FloatArray
 
 

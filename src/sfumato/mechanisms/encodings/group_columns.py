@@ -8,12 +8,15 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sfumato.encoding.projected import SMALLEST_MEAN, Projected, column_variances
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.encodings.group_shape import Shape
+from sfumato.mechanisms.questions import latent_space, unpack
 from sfumato.mechanisms.shrinkage import shrinkage_weight
 from sfumato.mechanisms.tuning import GroupTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import FIXED_BITS, Asker, Latent, Sums
-from sfumato.private.queries.projected import ColumnImage
+from sfumato.private.queries.base import FIXED_BITS
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import ColumnImage
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.projections import Projection
 
@@ -31,11 +34,11 @@ def ask_columns(
     explained = column_variances(projection, mixture)
     image = ColumnImage(np.rint(expected * 2.0**FIXED_BITS).astype(np.int64), factor=1)
     far = math.sqrt(2.0 * float(explained.sum(axis=1).max()) + 1e-3)
-    query = Sums(Latent.of(image, [far] * len(expected)), tuning.column_shares)
+    query = GroupSums(latent_space(image, [far] * len(expected)), tuning.column_shares)
     answer = curator.total("columns", query, mu_squared)
     total, width = shape.counts.sum(), expected.shape[1]
-    told = query.unpack(answer.values)[1].sum(axis=0) / total
-    noise = float(np.linalg.norm(query.unpack(answer.sd)[1][:, 0])) / total
+    told = unpack(query, answer.values)[1].sum(axis=0) / total
+    noise = float(np.linalg.norm(unpack(query, answer.sd)[1][:, 0])) / total
     common = told[:width] * (1.0 - shrinkage_weight(width * noise**2, float((told[:width] ** 2).sum())))
     before = shape.weights @ expected
     means = shift(expected, before, np.clip(before + common, 0.0, 1.0), tuning.snap * noise)

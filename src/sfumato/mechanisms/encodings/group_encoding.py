@@ -15,17 +15,18 @@ import numpy as np
 
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share
 from sfumato.mechanisms.cell_shapes import FoundCells, divide_weights
 from sfumato.mechanisms.encodings.group_columns import ask_columns
 from sfumato.mechanisms.encodings.group_shape import Directions, Shape, ask_shape, find_directions
 from sfumato.mechanisms.encodings.quadratic_labels import fit_quadratic_labels, label_matrix
+from sfumato.mechanisms.questions import projected_image
 from sfumato.mechanisms.tuning import GroupTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.quadratic import QuadraticLabeller
-from sfumato.private.queries.base import Asker
-from sfumato.private.queries.projected import ProjectedImage
+from sfumato.private.queries.images import ProjectedImage
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.projections import Projection
 
@@ -93,7 +94,7 @@ class LearnedGroups:
     @cached_property
     def image(self) -> ProjectedImage:
         matrix = self.directions.matrix
-        return ProjectedImage.of(self.shape.means @ matrix.T, matrix)
+        return projected_image(self.shape.means @ matrix.T, matrix)
 
     @property
     def counts(self) -> FloatArray:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
+from sfumato.mechanisms.questions import feature_moments, latent_space, projected_image, unpack
 from sfumato.mechanisms.shrinkage import shrink_to_class
 from sfumato.mechanisms.tuning import GroupTuning
-from sfumato.private.queries.base import Asker, Latent
-from sfumato.private.queries.features import FeatureMoments
-from sfumato.private.queries.projected import ProjectedImage, Spreads, WithOne
+from sfumato.private.queries.features import WithOne
+from sfumato.private.queries.group_sums import GroupSums
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.projections import Projection
 
@@ -66,11 +67,11 @@ class Centres:
 
 def ask_centres(curator: Asker, plan: Plan, projection: Projection, tuning: GroupTuning) -> Centres:
     """Where the classes lie, and how far rows are from the origin."""
-    everywhere = ProjectedImage.of(np.zeros((plan.classes, projection.dim)))
-    query = Spreads(Latent.of(everywhere, [projection.radius] * plan.classes), tuning.centre_shares)
+    everywhere = projected_image(np.zeros((plan.classes, projection.dim)))
+    query = GroupSums(latent_space(everywhere, [projection.radius] * plan.classes), tuning.centre_shares, "norm")
     answer = curator.total("centres", query, plan.budget("centres", curator.remaining))
-    counts, sums, norms = query.unpack(answer.values)
-    count_sd, sum_sd, _ = query.unpack(answer.sd)
+    counts, sums, norms = unpack(query, answer.values)
+    count_sd, sum_sd, _ = unpack(query, answer.sd)
     return Centres(np.maximum(counts, tuning.fewest_rows * count_sd), sums, norms, count_sd, sum_sd[:, 0])
 
 
@@ -83,11 +84,11 @@ def ask_shape(curator: Asker, plan: Plan, projection: Projection, tuning: GroupT
     spread = first.norms.sum() / total - (middle**2).sum() + projection.dim * noise
     spread = float(np.clip(spread, VARIANCE_FLOOR * projection.dim, projection.radius**2))
 
-    around = WithOne(ProjectedImage.of(np.tile(middle, (plan.classes, 1))))
-    query = FeatureMoments.of(around, math.sqrt(1.0 + tuning.clip * spread), plan.classes, tuning.shape_shares)
+    around = WithOne(projected_image(np.tile(middle, (plan.classes, 1))))
+    query = feature_moments(around, math.sqrt(1.0 + tuning.clip * spread), plan.classes, tuning.shape_shares)
     answer = curator.total("shape", query, plan.budget("shape"))
-    gram, cross = query.unpack(answer.values)
-    gram_sd, cross_sd = (float(part[0, 0]) for part in query.unpack(answer.sd))
+    gram, cross = unpack(query, answer.values)
+    gram_sd, cross_sd = (float(part[0, 0]) for part in unpack(query, answer.sd))
 
     # Both questions tell counts and means: counts are averaged, means weighted by how well each knows them.
     counts = (first.counts + np.maximum(cross[0], tuning.fewest_rows * cross_sd)) / 2.0

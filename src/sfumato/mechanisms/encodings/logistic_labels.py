@@ -15,12 +15,12 @@ from scipy.special import softmax
 
 from sfumato.encoding.marginals import Marginals
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
+from sfumato.mechanisms.questions import label_gradient, label_model, unpack
 from sfumato.mechanisms.tuning import LabelTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import MOST_EVIDENCE, Labeller
-from sfumato.private.queries.base import Asker
-from sfumato.private.queries.gradients import Gradient, LabelModel
 from sfumato.schema.layout import FloatArray, IntArray
 
 
@@ -43,9 +43,9 @@ def fit_logistic_labels(
     curvature, moved, before = np.zeros((0, 0)), np.zeros(0), np.zeros(0)
     rounds = plan.repeats("labels")
     for each in rounds:
-        query = Gradient.of(LabelModel.of(weights[:, 0], _evidence(weights, tables)), tables, drawn.radius)
+        query = label_gradient(label_model(weights[:, 0], _evidence(weights, tables)), tables, drawn.radius)
         answer = curator.total(each.title, query, curator.remaining if each is rounds[-1] else plan.spend(each))
-        gradient, sd = query.unpack(answer.values).ravel(), float(query.unpack(answer.sd)[0, 0])
+        gradient, sd = unpack(query, answer.values).ravel(), float(unpack(query, answer.sd)[0, 0])
         if each is rounds[0]:
             curvature = damp(drawn.hessian(weights) * marginals.counts.sum() / tuning.drawn, tuning.ridge)
         else:

@@ -9,13 +9,15 @@ import math
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.encodings.group_shape import Directions, Shape
+from sfumato.mechanisms.questions import clipped_gradient, projected_image, unpack
 from sfumato.mechanisms.tuning import GroupTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.quadratic import QuadraticLabeller
-from sfumato.private.queries.base import LATENT_BITS, MAP_BITS, Asker
-from sfumato.private.queries.projected import ClippedGradient, ProjectedImage, QuadraticImage
+from sfumato.private.queries.base import LATENT_BITS, MAP_BITS
+from sfumato.private.queries.features import QuadraticImage
 from sfumato.schema.layout import FloatArray, IntArray
 
 LONGEST_FEATURES = 15.0  # a radius on the latent grid is below 16
@@ -38,7 +40,7 @@ def fit_quadratic_labels(
 ) -> QuadraticLabeller:
     """A label model fitted to rows of the mixture, which is free, then moved by noisy gradients of private rows."""
     classes = len(shape.means)
-    image = ProjectedImage.of(np.tile(wanted @ (shape.weights @ shape.means), (classes, 1)), wanted)
+    image = projected_image(np.tile(wanted @ (shape.weights @ shape.means), (classes, 1)), wanted)
     assert image.matrix is not None
     matrix = np.asarray(image.matrix * 2.0**-MAP_BITS, dtype=np.float64)  # as it is applied, and so the centre
     centre = np.asarray(image.centres[0] * 2.0**-LATENT_BITS, dtype=np.float64)
@@ -55,9 +57,9 @@ def fit_quadratic_labels(
     velocity = np.zeros_like(slopes)
     rounds = plan.repeats("labels")
     for each in rounds:
-        query = ClippedGradient.of(QuadraticImage(image), slopes, reach, tuning.residual_cap)
+        query = clipped_gradient(QuadraticImage(image), slopes, reach, tuning.residual_cap)
         answer = curator.total(each.title, query, curator.remaining if each is rounds[-1] else plan.spend(each))
-        velocity = tuning.momentum * velocity + query.unpack(answer.values) / shape.counts.sum()
+        velocity = tuning.momentum * velocity + unpack(query, answer.values) / shape.counts.sum()
         slopes = slopes + tuning.rate / reach**2 * velocity
     return QuadraticLabeller(matrix, centre, slopes * tuning.sharpen, reach)
 

@@ -13,14 +13,17 @@ import numpy as np
 from sfumato.encoding.marginals import Marginals, clean
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, effective_bins, marginal_cost, moment_costs, radius, split
 from sfumato.mechanisms.cell_shapes import FoundCells, divide_weights
 from sfumato.mechanisms.encodings.logistic_labels import fit_logistic_labels
+from sfumato.mechanisms.questions import score_image, unpack
 from sfumato.mechanisms.tuning import HistogramTuning, LabelTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import Labeller
-from sfumato.private.queries.base import Asker, Histograms, ScoreImage
+from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.images import ScoreImage
 from sfumato.schema.layout import FloatArray
 
 PURPOSE = "class counts, every column's distribution, the latent scale"
@@ -93,7 +96,7 @@ class LearnedScores:
 
     @cached_property
     def image(self) -> ScoreImage:
-        return ScoreImage.of(self.scores.tables())
+        return score_image(self.scores.tables())
 
     @property
     def counts(self) -> FloatArray:
@@ -124,7 +127,7 @@ def ask_histograms(curator: Asker, plan: Plan) -> tuple[list[FloatArray], FloatA
     layout, shares = plan.layout, plan.details.histograms.column_shares
     query = Histograms(layout.sizes, layout.classes, shares)
     answer = curator.total("histograms", query, plan.budget("histograms", curator.remaining))
-    return query.unpack(answer.values), np.array([cells[0, 0] for cells in query.unpack(answer.sd)])
+    return unpack(query, answer.values), np.array([cells[0, 0] for cells in unpack(query, answer.sd)])
 
 
 def cell_sd(public: Public, mu: float, rounds: tuple[Share, ...], opening: HistogramOpening) -> float:

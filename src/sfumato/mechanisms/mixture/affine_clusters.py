@@ -14,14 +14,17 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from sfumato.encoding.marginals import Marginals
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import radius
 from sfumato.mechanisms.lloyd import move_centres
 from sfumato.mechanisms.mixture.affine_looks import affine_image, follow
 from sfumato.mechanisms.mixture.beliefs import FEWEST, Beliefs
 from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
+from sfumato.mechanisms.questions import cells_at
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import LATENT_BITS, Asker, Cells
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.images import Cells
 from sfumato.schema.layout import FloatArray, Layout, OrderedBins
 
 POINTS = 4000  # drawn from a class's noisy marginals, to lay the summary's cells where rows may be
@@ -59,10 +62,10 @@ def fit_clusters(
     image = affine_image(centres, scales, layout)
     inside = [(points - c) / s for points, c, s in zip(drawn, centres, scales, strict=True)]
     small = tuning.summary_cells * (components or tuning.most_components)
-    laid = Cells.of(image, [lay(z, small) for z in inside])
+    laid = cells_at(image, [lay(z, small) for z in inside])
     summaries = summarise(curator, laid, inside, marginals, plan.budget("summary"))
     found = [cluster(summary, components, tuning.most_components) for summary in summaries]
-    cells = Cells.of(image, [each.centres for each in found])
+    cells = cells_at(image, [each.centres for each in found])
     beliefs = follow(curator, plan.repeats("moments"), first_beliefs(found, centres, scales), layout, cells)
     counts = np.maximum(beliefs.counts, FEWEST)
     return GaussianMixture(counts / counts.sum(), beliefs.means, beliefs.covariances, np.array(cells.classes))

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Round
 from sfumato.mechanisms.budget import fill
 from sfumato.mechanisms.clipping import best_radii
 from sfumato.mechanisms.mixture.beliefs import Beliefs, Glance, costs, learn
+from sfumato.mechanisms.questions import latent_space, unpack
 from sfumato.mechanisms.shrinkage import inverse_root
-from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS, AffineImage, Asker, Cells, Latent, Moments
+from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, MAP_BITS
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import AffineImage, Cells
 from sfumato.schema.layout import FloatArray, Layout, OrderedBins
 
 DATA_WHITENING_FLOOR = (
@@ -40,13 +44,13 @@ def glance(
     spans = beliefs.spans
     scales = np.sqrt(np.diagonal(spans, axis1=1, axis2=2)) / LATENT_SPREAD
     whitening = inverse_root(spans / np.einsum("ki,kj->kij", scales, scales), LATENT_SPREAD**2 * DATA_WHITENING_FLOOR)
-    latent = Latent.of(affine_image(beliefs.means, scales, layout), list(radii), list(whitening), cells)
+    latent = latent_space(affine_image(beliefs.means, scales, layout), list(radii), list(whitening), cells)
     at_one, now = costs(beliefs, whitening / scales[:, None, :], radii)
     shares = fill(at_one / mu_squared, now)
-    query = Moments(latent, (float(shares[0]), float(shares[1]), float(shares[2])))
+    query = GroupSums(latent, (float(shares[0]), float(shares[1]), float(shares[2])), "outer")
     answer = curator.total(name, query, mu_squared)
-    counts, sums, seconds = query.unpack(answer.values)
-    count_sd, sum_sd, second_sd = query.unpack(answer.sd)
+    counts, sums, seconds = unpack(query, answer.values)
+    count_sd, sum_sd, second_sd = unpack(query, answer.sd)
     assert latent.maps is not None
     applied = np.stack(latent.maps) / 2.0**MAP_BITS / scales[:, None, :]  # as quantised
     return Glance(applied, radii, counts, sums, seconds, count_sd, sum_sd[:, 0], second_sd[:, 0, 0])

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.budget import moment_costs, radius
 from sfumato.mechanisms.clipping import SPREAD_FLOOR, unclipped
+from sfumato.mechanisms.questions import latent_space, unpack
 from sfumato.mechanisms.shrinkage import inverse_root, shrink_class_means
-from sfumato.private.queries.base import MAP_BITS, Asker, Image, Latent, Moments
+from sfumato.private.queries.base import MAP_BITS, Image
+from sfumato.private.queries.group_sums import GroupSums
 from sfumato.schema.layout import FloatArray
 
 WHITENING_FLOOR = 1.0 / 64.0  # smallest eigenvalue that whitening will stretch: the map stays below 8
@@ -63,11 +66,11 @@ class Space:
 def look(curator: Asker, name: str, space: Space, expected: FloatArray, mu_squared: float) -> Look:
     """Ask for count, sum and second moment per class; `expected[k]` is what is known of the counts."""
     dim = space.image.dim
-    latent = Latent.of(space.image, space.radii, None if space.is_plain else list(space.maps))
-    query = Moments(latent, moment_costs(expected, dim, radius(dim)).shares)
+    latent = latent_space(space.image, space.radii, None if space.is_plain else list(space.maps))
+    query = GroupSums(latent, moment_costs(expected, dim, radius(dim)).shares, "outer")
     answer = curator.total(name, query, mu_squared)
-    counts, sums, seconds = query.unpack(answer.values)
-    count_sd, sum_sd, second_sd = query.unpack(answer.sd)
+    counts, sums, seconds = unpack(query, answer.values)
+    count_sd, sum_sd, second_sd = unpack(query, answer.sd)
     # As quantised, which is what was applied.
     maps = space.maps if latent.maps is None else np.stack(latent.maps) / 2.0**MAP_BITS
     size = np.maximum(counts, expected / 2.0)  # a rare class's second count may drown

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from sfumato.config import option
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.base import Plan, Public, option
+from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.checks import check_components, check_one_of, check_share
 from sfumato.mechanisms.tuning import ADAPT, MIXTURE, ROUND, GroupTuning, HistogramTuning, LabelTuning
 
 if TYPE_CHECKING:
-    from sfumato.private.queries.base import Asker
+    from sfumato.mechanisms.asker import Asker
 
 COMPONENTS = "docs/proofs/mixture.md, section 7: Adult's and Census-Income's train splits"
 AFFINE = "docs/proofs/mixture.md, section 6: synthetic mixtures of other seeds than those reported"

@@ -14,6 +14,7 @@ from sfumato.encoding.affine import Affine, Places, locate
 from sfumato.encoding.marginals import clean
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import Reserved
 from sfumato.mechanisms.cell_shapes import ask_shapes, one_cell_each
@@ -28,7 +29,6 @@ from sfumato.mechanisms.mixture.score_components import fit_components
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labeller import Labeller
 from sfumato.models.quadratic import QuadraticLabeller
-from sfumato.private.queries.base import Asker
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.mixture.mixture_mechanism import Mixture

@@ -9,6 +9,7 @@ import numpy as np
 
 from sfumato.encoding.marginals import Marginals
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.encodings.score_encoding import LearnedScores
 from sfumato.mechanisms.mixture.class_moments import (
@@ -23,7 +24,6 @@ from sfumato.mechanisms.mixture.class_moments import (
 )
 from sfumato.mechanisms.shrinkage import nearest_correlation, shrink_to_pooled
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import Asker
 from sfumato.schema.layout import FloatArray, Layout
 
 CONSTANT_COLUMN = 0.02  # variance of a column's scores below which it is as good as constant

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import moment_costs, radius
 from sfumato.mechanisms.cell_shapes import divide_weights
@@ -19,9 +20,12 @@ from sfumato.mechanisms.encodings.score_encoding import LearnedScores
 from sfumato.mechanisms.lloyd import FEWEST_ROWS, move_centres
 from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.mixture.mixture_rounds import best_number
+from sfumato.mechanisms.questions import around, cells_at, latent_space, unpack
 from sfumato.mechanisms.shrinkage import EIGENVALUE_FLOOR, shrink_to_zero, shrinkage_weight
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import LATENT_BITS, Asker, Cells, Latent, Moments
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.images import Cells
 from sfumato.schema.layout import FloatArray, IntArray
 
 
@@ -36,7 +40,7 @@ def fit_components(
         components or best_number(count, image.dim, spread, rest, tuning)
         for count, spread in zip(learned.counts, spreads, strict=True)
     ]
-    cells = Cells.of(image, starts(sizes, np.sqrt(scores.variances()), tuning.start_scale))
+    cells = cells_at(image, starts(sizes, np.sqrt(scores.variances()), tuning.start_scale))
     counts = np.repeat(learned.counts / sizes, sizes)
     rounds = plan.repeats("cells")
     for each in rounds:
@@ -67,11 +71,11 @@ def look_inside(
         [_within(expected[classes == k], centres[classes == k], s, tightest) for k, s in enumerate(spreads)]
     )
     radii = [radius(within[k]) for k in classes]
-    latent = Latent.of(cells.around(), radii, cells=cells)
-    query = Moments(latent, moment_costs(expected, dim, radius(dim)).shares)
+    latent = latent_space(around(cells), radii, cells=cells)
+    query = GroupSums(latent, moment_costs(expected, dim, radius(dim)).shares, "outer")
     answer = curator.total("moments", query, curator.remaining)
-    counts, sums, seconds = query.unpack(answer.values)
-    count_sd, sum_sd, second_sd = query.unpack(answer.sd)
+    counts, sums, seconds = unpack(query, answer.values)
+    count_sd, sum_sd, second_sd = unpack(query, answer.sd)
     size = np.maximum(counts, FEWEST_ROWS * count_sd)
     steps = shrink_to_zero(sums / size[:, None], sum_sd[:, 0] / size)
     covariances = seconds / size[:, None, None] - np.einsum("ci,cj->cij", steps, steps)

@@ -10,18 +10,19 @@ import numpy as np
 
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.encodings.group_columns import ask_columns
 from sfumato.mechanisms.encodings.group_encoding import GroupEncoding
 from sfumato.mechanisms.encodings.group_shape import VARIANCE_FLOOR, Directions, Shape, ask_centres
 from sfumato.mechanisms.encodings.score_encoding import ScoreEncoding
+from sfumato.mechanisms.questions import projected_image
 from sfumato.mechanisms.shrinkage import floor_eigenvalues
 from sfumato.mechanisms.slicing.frequencies import frames, planes
 from sfumato.mechanisms.tuning import GroupTuning
 from sfumato.models.bought import Space, Start
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.queries.base import LATENT_BITS, MAP_BITS, Asker, Image
-from sfumato.private.queries.projected import ProjectedImage
+from sfumato.private.queries.base import LATENT_BITS, MAP_BITS, Image
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.projections import Projection
 
@@ -84,7 +85,7 @@ def _group_rows(mechanism: Slicing, curator: Asker, plan: Plan) -> SliceSpace:
     space = Space(root * unit, shape.means, unit, np.zeros_like(shape.means))
     start = Start.standard(plan.classes, projection.dim)
     encoder = _ask_columns(curator, plan, projection, shape, tuning)
-    return SliceSpace(encoder, ProjectedImage.of(np.zeros_like(shape.means)), shape.counts, start, space, NO_WAVES)
+    return SliceSpace(encoder, projected_image(np.zeros_like(shape.means)), shape.counts, start, space, NO_WAVES)
 
 
 def _round_shape(curator: Asker, plan: Plan, projection: Projection, tuning: GroupTuning) -> Shape:

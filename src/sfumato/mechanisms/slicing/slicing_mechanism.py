@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from sfumato.config import option
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.base import Plan, Public, option
+from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.checks import check_one_of, check_whole
 from sfumato.mechanisms.tuning import GROUPS, MIXTURE, ROUND, GroupTuning, HistogramTuning
 from sfumato.training.settings import Training
 
 if TYPE_CHECKING:
-    from sfumato.private.slicing.rows import RowAsker
+    from sfumato.mechanisms.asker import Asker
 
 MOST_SLICES = 1 << 20
 MOST_SLICE_DIM = 16
@@ -137,7 +138,7 @@ class Slicing:
 
         return plan_slicing(self, public)
 
-    def run(self, curator: RowAsker, plan: Plan) -> Any:
+    def run(self, curator: Asker, plan: Plan) -> Any:
         """Ask every round through the curator, and keep what generators are trained on.
 
         Args:

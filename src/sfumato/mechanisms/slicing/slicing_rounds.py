@@ -13,11 +13,12 @@ from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, as_rounds, radius
 from sfumato.mechanisms.encodings.group_encoding import CENTRES, COLUMNS, SHAPE
 from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreEncoding, cell_sd
+from sfumato.mechanisms.questions import projected_image, row_question, score_image
+from sfumato.mechanisms.slicing.row_planning import plan_rows
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import Image, ScoreImage
-from sfumato.private.queries.projected import ProjectedImage
+from sfumato.private.queries.base import Image
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowVectors, Whole, plan_rows
+from sfumato.private.slicing.rows import RowVectors, Whole
 from sfumato.schema.layout import Layout
 from sfumato.schema.projections import Projection
 
@@ -50,7 +51,7 @@ class SlicingDetails:
         if not self.slices:
             return "noisy rows, which tell more than as many projections would"
         (one,) = self.slices
-        return f"{one.projections} noisy projections of every row ({one.law}, slices of {self.slice_dim} dimensions)"
+        return f"{one.projections} noisy projections of every row (slices of {self.slice_dim} dimensions)"
 
 
 def plan_slicing(mechanism: Slicing, public: Public) -> Plan:
@@ -116,7 +117,6 @@ def _details(mechanism: Slicing, public: Public, beside: float, histograms: Hist
         vectors,
         mu=beside,
         projections=count * slice_dim,
-        slice_dim=slice_dim,
         calibration=mechanism.calibration,
         unit_rows=unit_rows,
     )
@@ -129,11 +129,11 @@ def _details(mechanism: Slicing, public: Public, beside: float, histograms: Hist
 def row_vectors(image: Image, classes: int, far: float, height: float) -> RowVectors:
     """What is asked of every row: its image, `far` at most, and its class, clipped together."""
     height = height if classes > 1 else 0.0
-    return RowVectors.of(image, classes, math.hypot(far, height), height)
+    return row_question(image, classes, math.hypot(far, height), height)
 
 
 def flat_image(layout: Layout) -> Image:
     """An image of the dimensions that rows will have, for a plan, which sees none."""
     if layout.groups:
-        return ProjectedImage.of(np.zeros((layout.classes, Projection.of(layout.groups).dim)))
-    return ScoreImage.of([[np.zeros(size) for size in layout.sizes]] * layout.classes)
+        return projected_image(np.zeros((layout.classes, Projection.of(layout.groups).dim)))
+    return score_image([[np.zeros(size) for size in layout.sizes]] * layout.classes)

@@ -15,20 +15,22 @@ import numpy as np
 
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
+from sfumato.mechanisms.questions import unpack, wave_image, wave_radians
 from sfumato.mechanisms.slicing.slice_spaces import SliceSpace, learn_space
 from sfumato.mechanisms.slicing.slicing_rounds import SlicingDetails, row_vectors
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves
-from sfumato.private.queries.base import LATENT_BITS, Asker
-from sfumato.private.queries.waves import Waves
+from sfumato.private.queries.base import LATENT_BITS
+from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.slicing.law import Slices
-from sfumato.private.slicing.rows import RowAsker, Whole
+from sfumato.private.slicing.rows import Whole
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.slicing.slicing_mechanism import Slicing
 
 
-def run_slicing(mechanism: Slicing, curator: RowAsker, plan: Plan) -> tuple[Scores | Projected, Bought]:
+def run_slicing(mechanism: Slicing, curator: Asker, plan: Plan) -> tuple[Scores | Projected, Bought]:
     """Ask for the encoding, then for what generators are trained on."""
     details = plan.part(SlicingDetails)
     space = learn_space(mechanism, curator, plan)
@@ -40,15 +42,15 @@ def run_slicing(mechanism: Slicing, curator: RowAsker, plan: Plan) -> tuple[Scor
 def buy_waves(curator: Asker, space: SliceSpace, count_share: float) -> BoughtWaves:
     """All that is left of the budget, on the class sums of cosines and sines at these frequencies."""
     counts = space.counts
-    query = Waves.of(space.image, len(counts), space.frequencies, (count_share, 1.0 - count_share))
+    waves = wave_image(space.image, space.frequencies)
+    query = GroupSums(Latent(waves, (waves.longest,) * len(counts)), (count_share, 1.0 - count_share))
     answer = curator.total("waves", query, curator.remaining)
-    _, cosines, sines = query.unpack(answer.values)
-    means = np.concatenate([cosines, sines], axis=1) / counts[:, None]
-    sd = query.unpack(answer.sd)[1][:, 0] / counts
-    return BoughtWaves(counts, space.start, query.radians, means, sd, space.space)
+    means = unpack(query, answer.values)[1] / counts[:, None]
+    sd = unpack(query, answer.sd)[1][:, 0] / counts
+    return BoughtWaves(counts, space.start, wave_radians(waves), means, sd, space.space)
 
 
-def buy_rows(curator: RowAsker, space: SliceSpace, details: SlicingDetails, class_height: float) -> BoughtRows:
+def buy_rows(curator: Asker, space: SliceSpace, details: SlicingDetails, class_height: float) -> BoughtRows:
     """Every row's noisy projections, or noisy rows where the plan found these to carry more."""
     vectors = row_vectors(space.image, len(space.counts), details.far, class_height)
     projection: Whole | Slices = details.slices[0] if details.slices else Whole(curator.remaining)

@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import TableError
-from sfumato.private.queries.base import Batch, FloatArray, IntArray, Query
+from sfumato.private.queries.base import Batch, FloatArray, IntArray, Public, Query
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source, Tagged
 
@@ -39,6 +39,11 @@ class LocalEngine:
         self._kept: list[Batch] | None = None
         self._missing = 0
         self._too_large = False
+
+    @property
+    def public(self) -> Public:
+        """What is public of the rows."""
+        return self._source.public
 
     def total(self, query: Query) -> IntArray:
         """The exact total of a query, whatever the batches and their order."""

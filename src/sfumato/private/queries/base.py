@@ -1,25 +1,29 @@
-"""Questions that may be asked of the private rows, and how much one row can change their answers.
+"""What may be asked of the private rows in sum, and the one rule for how far one row can move an answer.
 
-A query is a sum over rows of a bounded vector. Its `total` is an exact sum of integers, so it does not
-depend on the order of rows, on batches or on workers; what a row adds to it is a function of that row
-alone, bit for bit. The noise on coordinate j of the total has standard deviation sigma / weights[j]: the
-weights turn one budget into different precisions for different coordinates. `sensitivity` bounds the
-L2 norm of weights * (total of one table - total of a neighbour).
+Every question of the curator's `total` is the same thing: a row picks one group, or none, and adds one vector of whole
+numbers to it. The total is an exact sum of integers, so it does not depend on the order of rows, on batches or on
+workers; what a row adds is a function of that row alone, bit for bit. Coordinate j carries noise of standard deviation
+sigma / weights[j]: the weights turn one budget into different precisions for different coordinates.
 
-No query here reads a table: it is handed batches of bin numbers by the engine.
+What kinds of vectors there are (histograms, moments, features, gradients, waves) is a closed list: the frozen classes
+of this package, each of which states its `Reach`. `Reach.sensitivity` is the rule, written once.
+
+Nothing here reads a table: batches of bin numbers are handed over by the engine.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency
+from sfumato.schema.layout import Layout
 from sfumato.schema.projections import FIXED_BITS as FIXED_BITS
 
 LATENT_BITS = 12  # fractional bits of a latent coordinate
@@ -27,6 +31,8 @@ MAP_BITS = 12  # fractional bits of a matrix that maps latent rows
 LATENT_LIMIT = (16 << LATENT_BITS) - 1  # |z| < 16, so products stay below 2^32
 MAP_LIMIT = (16 << MAP_BITS) - 1
 BATCH_CAP = 1 << 20  # rows in one exact float64 product: 2^20 * 2^32 < 2^53
+CHUNK_CELLS = 1 << 21  # numbers of an image in memory at once: 16 MiB
+EXACT = 1 << 53  # whole numbers below it are exact in float64
 SHRINK = 1.0 - 2.0**-40  # outweighs the few roundings of clipping, so no clipped row exceeds its radius
 SLACK = 1.0 + 1e-12  # outweighs the roundings in computing weights and bounds
 
@@ -64,21 +70,128 @@ class Batch:
         projected = None if self.projected is None else self.projected[:, rows]
         return Batch(self.codes[:, rows], self.labels[rows], fixed, projected)
 
+    def chunks(self, dim: int) -> Iterator[Batch]:
+        """The batch in parts whose images of so many coordinates fit into memory, and whose sums are exact."""
+        rows = min(BATCH_CAP, max(1, CHUNK_CELLS // dim))
+        return (self.only(slice(start, start + rows)) for start in range(0, len(self), rows))
 
-class Query(Protocol):
-    """A sum over rows of an integer vector of known reach."""
+
+@dataclass(frozen=True)
+class Public:
+    """What is public of the batches that a question will meet."""
+
+    sizes: tuple[int, ...]
+    classes: int
+    coordinates: int = 0  # of the projection, where columns are in groups
+    values: bool = False  # whether batches hold values
+
+    @classmethod
+    def of(cls, layout: Layout, values: bool = False) -> Public:
+        """The facts of a layout; columns in groups always come with their values."""
+        grouped = sum(group.directions for group in layout.groups)
+        return cls(layout.sizes, layout.classes, grouped, values or bool(layout.groups))
+
+    def rehearsal(self) -> Batch:
+        """Made-up rows to try a question on: of every class, with nothing, the least and the most in every column."""
+        kinds = np.tile([-1, 0, 1], self.classes)
+        tops = np.array(() if self.coordinates else self.sizes, dtype=np.int64)[:, None] - 1
+        fixed = np.where(kinds > 0, 1 << FIXED_BITS, kinds) + np.zeros((len(self.sizes), 1), dtype=np.int64)
+        projected = kinds * LATENT_LIMIT + np.zeros((self.coordinates, 1), dtype=np.int64)
+        return Batch(
+            np.where(kinds > 0, tops, kinds).astype(np.int32),
+            np.repeat(np.arange(self.classes), 3),
+            fixed.astype(np.int32) if self.values else None,
+            projected.astype(np.int32) if self.coordinates else None,
+        )
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far rows reach in L2, in the units that the weights give: what a kind of question has to prove.
+
+    Attributes:
+        one: D, the largest norm of what one row adds.
+        apart: E, the largest distance of what two rows of one group add.
+        relabelled: L, the same of two rows that differ in the label alone, where they are in one group.
+        moves: Whether another label can put a row into another group.
+        groups: How many groups there are.
+    """
+
+    one: float
+    apart: float
+    relabelled: float
+    moves: bool
+    groups: int
+
+    def sensitivity(self, adjacency: Adjacency, unit_rows: int | None = None) -> float:
+        """The most that the total can move between neighbouring tables; `unit_rows` count of each unit, if not rows.
+
+        A row that joins or leaves moves it by at most D. A row replaced within its group moves it by at most E, and
+        from one group to another by at most sqrt(D^2 + D^2), since the groups have coordinates of their own; or it
+        stops counting: D. A changed label does the same with L in the place of E, if it can move a row at all, and is
+        never free: a label that is none takes the row out, D. Of a unit, m rows join or leave, m D; of a replaced unit
+        at most m rows give way to at most m others, m times one replacement. Labels decide which rows of a unit are
+        chosen, so that a changed one is charged as a replacement.
+        """
+        across = math.sqrt(2.0) * self.one
+        replaced = max(self.one, self.apart, across if self.groups > 1 else 0.0)
+        flipped = max(self.one, self.relabelled, across if self.moves else 0.0)
+        if adjacency is Adjacency.ADD_REMOVE:
+            most = self.one
+        elif adjacency is Adjacency.REPLACE_ONE:
+            most = replaced
+        else:
+            most = flipped if unit_rows is None else max(flipped, replaced)
+        return most * SLACK * (unit_rows or 1)
+
+
+class Query(ABC):
+    """A sum over rows of a vector of whole numbers of known reach."""
 
     @property
-    def size(self) -> int: ...
+    @abstractmethod
+    def weights(self) -> FloatArray:
+        """What coordinates are multiplied by before norms are taken; a row for each group, or one for all."""
 
     @property
-    def weights(self) -> FloatArray: ...
+    @abstractmethod
+    def reach(self) -> Reach:
+        """How far a row reaches, and why."""
 
+    @abstractmethod
     def total(self, batch: Batch) -> IntArray:
         """The exact sum of the batch's contributions."""
 
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """The most that weights * total can move, in L2, between neighbouring tables."""
+    @property
+    def size(self) -> int:
+        """How many numbers the answer has."""
+        return int(self.weights.size)
+
+    def check(self, public: Public) -> None:
+        """Refuse a question that does not fit the rows it will meet: try it on made-up ones.
+
+        What a question does to a row takes no branch that could fail for one row and not for another, so that shapes
+        are all that can go wrong, and they do so here, before anything is charged or read.
+        """
+        rehearse(self.total, (self.size,), public)
+
+
+class Image(ABC):
+    """A map from a row to a vector of whole numbers up to `limit`; `unit` is what one step of its grid is worth, and
+    `longest` the largest squared norm where that follows from how it is made."""
+
+    unit: float = 2.0**-LATENT_BITS
+    limit: int = LATENT_LIMIT
+    longest: int | None = None
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """How many coordinates a row has."""
+
+    @abstractmethod
+    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
+        """The images of the rows `mine`, all taken to be of class k, one a column; each depends on that row alone."""
 
 
 @dataclass(frozen=True)
@@ -89,396 +202,51 @@ class Answer:
     sd: FloatArray
 
 
-class Asker(Protocol):
-    """What a mechanism sees of the curator: what is left, and a way to ask."""
+def insist(holds: bool, message: str) -> None:
+    """Refuse what does not hold: the message speaks of the question, never of a row."""
+    if not holds:
+        raise ArgumentError(message)
 
-    @property
-    def remaining(self) -> float:
-        """The squared mu that is left."""
 
-    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
-        """Charge `mu_squared`, then answer with noise."""
+def rehearse(work: Callable[[Batch], FloatArray | IntArray], shape: tuple[int, ...], public: Public) -> None:
+    """Refuse work that fails on made-up rows, or makes something else of them than an array of that shape."""
+    try:
+        fits = work(public.rehearsal()).shape == shape
+    except (IndexError, ValueError, TypeError, AssertionError):
+        fits = False
+    insist(fits, "a question must be one for the columns and classes of the schema")
 
 
-@dataclass(frozen=True)
-class Histograms:
-    """How many rows of each class fall into each bin, for every column at once.
+def check_shares(shares: tuple[float, ...], count: int) -> None:
+    """Shares divide a squared norm of one between so many parts."""
+    fits = len(shares) == count > 0 and min(shares) > 0.0 and math.fsum(shares) <= SLACK
+    insist(fits, "shares must be positive, one for each part, and add up to one")
 
-    Column c has weight sqrt(shares[c]), and the shares add up to one.
 
-    Sensitivity. A row adds 1 to at most one cell of each column, in its own class's block: the weighted
-    norm of its contribution is at most sqrt(sum of shares) = 1, which bounds add-remove. Changing a label
-    moves the row to other cells, and replacing a row takes one contribution away and adds another. Both
-    contributions have coordinates >= 0, so their difference has squared norm at most 1 + 1: sqrt(2).
-    """
-
-    sizes: tuple[int, ...]
-    classes: int
-    shares: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if len(self.shares) != len(self.sizes) or not (min(self.shares) > 0 and sum(self.shares) <= SLACK):
-            raise ValueError("shares must be positive, one for each column, and add up to one")
-
-    @property
-    def size(self) -> int:
-        return self.classes * sum(self.sizes)
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        return np.tile(np.repeat(np.sqrt(self.shares), self.sizes), self.classes)
-
-    def total(self, batch: Batch) -> IntArray:
-        cells = []
-        for codes, size in zip(batch.codes, self.sizes, strict=True):
-            # One extra cell per class swallows the code -1.
-            place = batch.labels * (size + 1) + codes + 1
-            counts = np.bincount(place, minlength=self.classes * (size + 1))
-            cells.append(counts.reshape(self.classes, size + 1)[:, 1:])
-        return np.concatenate(cells, axis=1).ravel()
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        return SLACK * (1.0 if adjacency is Adjacency.ADD_REMOVE else math.sqrt(2.0))
-
-    def unpack(self, flat: FloatArray) -> list[FloatArray]:
-        """One (classes, bins) array for each column."""
-        return np.split(flat.reshape(self.classes, -1), np.cumsum(self.sizes)[:-1], axis=1)
-
-
-class Image(Protocol):
-    """A map from a row to a vector of whole numbers below LATENT_LIMIT, with LATENT_BITS fractional bits."""
-
-    @property
-    def dim(self) -> int: ...
-
-    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
-        """The images of the rows `mine`, all of class k, one a column; each depends on that row alone."""
-
-
-@dataclass(frozen=True)
-class ScoreImage:
-    """Bins looked up in tables: `tables[k][c]` holds the coordinate of every bin of column c for class k, and a
-    last entry 0 for the code -1."""
-
-    tables: tuple[tuple[IntArray, ...], ...]
-
-    def __post_init__(self) -> None:
-        for table in (t for row in self.tables for t in row):
-            if abs(table).max() > LATENT_LIMIT or table[-1] != 0:
-                raise ValueError("latent coordinates must be below 16, and a table must end in 0")
-
-    @classmethod
-    def of(cls, tables: Sequence[Sequence[FloatArray]]) -> ScoreImage:
-        """Quantise tables of real numbers."""
-        return cls(
-            tuple(tuple(np.append(quantise(t, LATENT_BITS, LATENT_LIMIT), 0) for t in row) for row in tables),
-        )
-
-    @property
-    def dim(self) -> int:
-        return len(self.tables[0])
-
-    @cached_property
-    def _float_tables(self) -> tuple[tuple[FloatArray, ...], ...]:
-        return tuple(tuple(t.astype(np.float64) for t in row) for row in self.tables)
-
-    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
-        codes = batch.codes[:, mine]
-        z = np.empty(codes.shape)
-        for c, table in enumerate(self._float_tables[k]):
-            np.take(table, codes[c], out=z[c], mode="wrap")  # -1 wraps to the last entry, 0
-        return z
-
-
-@dataclass(frozen=True)
-class AffineImage:
-    """Values centred and scaled: (fixed - centres[k]) * factors[k], rounded; 0 for a value that is missing.
-
-    Subtraction, multiplication and rounding are elementwise and correctly rounded.
-    """
-
-    centres: FloatArray  # (classes, columns), whole numbers on the scale of Batch.fixed
-    factors: FloatArray
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.centres).all() and np.isfinite(self.factors).all()):
-            raise ValueError("centres and factors must be finite")
-
-    @property
-    def dim(self) -> int:
-        return int(self.centres.shape[1])
-
-    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
-        if batch.fixed is None:
-            raise ValueError("the source was not asked for values")
-        fixed = batch.fixed[:, mine]
-        z = np.rint((fixed - self.centres[k][:, None]) * self.factors[k][:, None])
-        return np.where(fixed < 0, 0.0, np.clip(z, -LATENT_LIMIT, LATENT_LIMIT))
-
-
-@dataclass(frozen=True)
-class Shifted:
-    """Another image seen from a point of its own for each cell: `image` of the cell's class, minus `centres[g]`."""
-
-    image: Image
-    classes: tuple[int, ...]  # of each cell
-    centres: IntArray  # (cells, dim)
-
-    @property
-    def dim(self) -> int:
-        return self.image.dim
-
-    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
-        z = self.image.rows(batch, mine, self.classes[k]) - self.centres[k][:, None]
-        return np.asarray(np.clip(z, -LATENT_LIMIT, LATENT_LIMIT))
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Each class's latent space cut into cells: a row is in the cell of its class whose centre is nearest.
-
-    |z - c|^2 is smallest where |c|^2 - 2 c.z is: sums of whole numbers below 2^33, exact in whatever order they are
-    added. Of centres equally near, the first. So a row's cell is a function of that row alone.
-    """
-
-    image: Image
-    centres: tuple[IntArray, ...]  # for each class (cells, dim), on the latent grid
-
-    def __post_init__(self) -> None:
-        if any(len(c) == 0 or abs(c).max() > LATENT_LIMIT for c in self.centres):
-            raise ValueError("every class has at least one cell, with a centre below 16")
-
-    @classmethod
-    def of(cls, image: Image, centres: Sequence[FloatArray]) -> Cells:
-        """Quantise centres given as real numbers."""
-        return cls(image, tuple(quantise(c, LATENT_BITS, LATENT_LIMIT) for c in centres))
-
-    @property
-    def classes(self) -> tuple[int, ...]:
-        """The class of each cell."""
-        return tuple(k for k, c in enumerate(self.centres) for _ in c)
-
-    def around(self) -> Shifted:
-        """The image seen from each cell's centre."""
-        return Shifted(self.image, self.classes, np.concatenate(self.centres))
-
-    def find(self, batch: Batch) -> IntArray:
-        """The cell of every row, counted through all classes."""
-        found = np.full(len(batch), -1, dtype=np.int64)
-        first = 0
-        for k, centres in enumerate(self.centres):
-            mine = batch.labels == k
-            found[mine] = first + self.nearest(self.image.rows(batch, mine, k), k)
-            first += len(centres)
-        return found
-
-    def nearest(self, z: FloatArray, k: int) -> IntArray:
-        """The cell of class k, counted within it, that each latent row (one a column) falls in."""
-        c = self.centres[k].astype(np.float64)
-        return np.asarray(np.argmin((c * c).sum(axis=1)[:, None] - 2.0 * (c @ z), axis=0))
-
-
-@dataclass(frozen=True)
-class Latent:
-    """The latent space in which moments are taken: an image, a matrix per group (or none), and the squared radii to
-    which rows are clipped. Groups are the classes, or cells of them. Matrices have MAP_BITS fractional bits, squared
-    radii twice LATENT_BITS."""
-
-    image: Image
-    radii: tuple[int, ...]
-    maps: tuple[IntArray, ...] | None = None
-    cells: Cells | None = None
-
-    def __post_init__(self) -> None:
-        if min(self.radii) < 1:
-            raise ValueError("a squared radius must be at least 1 in the latent grid's units")
-        if self.maps is not None and any(abs(matrix).max() > MAP_LIMIT for matrix in self.maps):
-            raise ValueError("matrices must have entries below 16")
-
-    @classmethod
-    def of(
-        cls,
-        image: Image,
-        radii: Sequence[float],
-        maps: Sequence[FloatArray] | None = None,
-        cells: Cells | None = None,
-    ) -> Latent:
-        """Quantise radii and matrices given as real numbers."""
-        return cls(
-            image,
-            tuple(max(1, math.floor(r * r * 4.0**LATENT_BITS)) for r in radii),
-            None if maps is None else tuple(quantise(m, MAP_BITS, MAP_LIMIT) for m in maps),
-            cells,
-        )
-
-    @property
-    def dim(self) -> int:
-        return self.image.dim
-
-    def grouped(self, batch: Batch) -> Batch:
-        """The batch with each row's group in the place of its class."""
-        return batch if self.cells is None else replace(batch, labels=self.cells.find(batch))
-
-    def rows(self, batch: Batch, k: int) -> FloatArray:
-        """The latent rows of group k, one a column, clipped: whole numbers held as float64.
-
-        Every product below is a sum of at most 2^20 products of whole numbers below 2^16, hence exact in
-        whatever order it is evaluated; sqrt, divide and multiply are correctly rounded elementwise. So a
-        row's result does not depend on which other rows are in the batch.
-        """
-        z = self.image.rows(batch, batch.labels == k, k)
-        if self.maps is not None:
-            mapped = np.trunc((self.maps[k].astype(np.float64) @ z) / 2.0**MAP_BITS)
-            z = np.clip(mapped, -LATENT_LIMIT, LATENT_LIMIT)
-        return clip_rows(z, self.radii[k])
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Count, sum and second moment of the latent rows of each group (a class, or a cell of one), jointly.
-
-    `shares` divides the squared sensitivity between the three and adds up to one. For a group with radius
-    r the weights are a = sqrt(shares[0]), b = sqrt(shares[1]) / r and c = sqrt(shares[2]) / r^2; of the
-    symmetric second moment only the upper triangle is asked, off the diagonal with weight sqrt(2) c, so
-    that the weighted norm of z z^T is c |z|^2.
-
-    Sensitivity. Rows have |z| <= r, so one row's contribution (a, b z, c z z^T) has squared norm at most
-    a^2 + b^2 r^2 + c^2 r^4 = 1 (add-remove). A row writes to its own group's block alone: a changed label,
-    or a replacement of another group, changes two blocks by at most 1 each, sqrt(2). A replacement z -> y
-    inside a group leaves the count; with t = z.y the change is
-        b^2 (|z|^2 + |y|^2 - 2 t) + c^2 (|z|^4 + |y|^4 - 2 t^2),
-    which for fixed t grows with |z| and |y|; at |z| = |y| = r and t = -x r^2 it is
-        2 shares[1] (1 + x) + 2 shares[2] (1 - x^2),
-    larger at x than at -x for x > 0, and largest at x = shares[1] / (2 shares[2]) or at x = 1.
-    """
-
-    latent: Latent
-    shares: tuple[float, float, float]
-
-    def __post_init__(self) -> None:
-        if not (min(self.shares) > 0 and sum(self.shares) <= SLACK):
-            raise ValueError("shares must be positive and add up to one")
-
-    @property
-    def size(self) -> int:
-        d = self.latent.dim
-        return len(self.latent.radii) * (1 + d + d * (d + 1) // 2)
-
-    @cached_property
-    def _upper(self) -> tuple[IntArray, IntArray]:
-        rows, columns = np.triu_indices(self.latent.dim)
-        return rows, columns
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        rows, columns = self._upper
-        off_diagonal = np.where(rows == columns, 1.0, math.sqrt(2.0))
-        count, mean, second = (math.sqrt(share) for share in self.shares)
-        return np.concatenate(
-            [
-                np.concatenate(
-                    [
-                        [count],
-                        np.full(self.latent.dim, mean / math.sqrt(radius)),
-                        off_diagonal * second / radius,
-                    ]
-                )
-                for radius in self.latent.radii
-            ]
-        )
-
-    def total(self, batch: Batch) -> IntArray:
-        if len(batch) > BATCH_CAP:
-            raise ValueError(f"a batch holds at most {BATCH_CAP} rows")
-        blocks = []
-        grouped = self.latent.grouped(batch)
-        for k in range(len(self.latent.radii)):
-            z = self.latent.rows(grouped, k)
-            # Exact: whole numbers below 2^32, fewer than 2^21 of them. int64 from here on.
-            second = (z @ z.T)[self._upper]
-            blocks.append(np.concatenate([[float(z.shape[1])], z.sum(axis=1), second]))
-        return np.concatenate(blocks).astype(np.int64)
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        if adjacency is Adjacency.ADD_REMOVE:
-            return SLACK
-        if adjacency is Adjacency.LABEL:
-            return SLACK * math.sqrt(2.0)
-        _, mean, second = self.shares
-        x = min(1.0, mean / (2.0 * second))
-        within = 2.0 * mean * (1.0 + x) + 2.0 * second * (1.0 - x * x)
-        return SLACK * math.sqrt(max(2.0, within))
-
-    def unpack(self, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Counts (classes), sums (classes, d) and second moments (classes, d, d), in latent units."""
-        d = self.latent.dim
-        blocks = flat.reshape(len(self.latent.radii), -1)
-        second = np.empty((len(blocks), d, d))
-        rows, columns = self._upper
-        second[:, rows, columns] = second[:, columns, rows] = blocks[:, 1 + d :]
-        unit = 2.0**-LATENT_BITS
-        return blocks[:, 0], blocks[:, 1 : 1 + d] * unit, second * unit**2
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Count and sum of the latent rows of each group (a class, or a cell of one), jointly.
-
-    Sensitivity. With weights a = sqrt(shares[0]) and b = sqrt(shares[1]) / r a row's contribution (a, b z) has
-    squared norm at most a^2 + b^2 r^2 = 1 (add-remove). A changed label, or a replacement by a row of another
-    group, changes two blocks by at most 1 each, sqrt(2). A replacement inside a group leaves the count and moves the
-    sum by at most 2 r: 2 sqrt(shares[1]).
-    """
-
-    latent: Latent
-    shares: tuple[float, float]
-
-    def __post_init__(self) -> None:
-        if not (min(self.shares) > 0 and sum(self.shares) <= SLACK):
-            raise ValueError("shares must be positive and add up to one")
-
-    @property
-    def size(self) -> int:
-        return len(self.latent.radii) * (1 + self.latent.dim)
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        count, mean = (math.sqrt(share) for share in self.shares)
-        blocks = [np.append(count, np.full(self.latent.dim, mean / math.sqrt(r))) for r in self.latent.radii]
-        return np.concatenate(blocks)
-
-    def total(self, batch: Batch) -> IntArray:
-        if len(batch) > BATCH_CAP:
-            raise ValueError(f"a batch holds at most {BATCH_CAP} rows")
-        grouped = self.latent.grouped(batch)
-        groups = (self.latent.rows(grouped, k) for k in range(len(self.latent.radii)))
-        blocks = [np.append(float(z.shape[1]), z.sum(axis=1)) for z in groups]
-        return np.concatenate(blocks).astype(np.int64)
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        if adjacency is Adjacency.ADD_REMOVE:
-            return SLACK
-        if adjacency is Adjacency.LABEL:
-            return SLACK * math.sqrt(2.0)
-        return SLACK * math.sqrt(max(2.0, 4.0 * self.shares[1]))
-
-    def unpack(self, flat: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Counts (groups) and sums (groups, d), in latent units."""
-        blocks = flat.reshape(len(self.latent.radii), -1)
-        return blocks[:, 0], blocks[:, 1:] * 2.0**-LATENT_BITS
-
-
-def quantise(values: FloatArray, bits: int, limit: int) -> IntArray:
-    """Real numbers on a grid of so many fractional bits, cut off at a limit."""
-    if np.isnan(values).any():
-        raise ValueError("latent tables and maps must be numbers")
-    return np.clip(np.rint(values * 2.0**bits), -limit, limit).astype(np.int64)
+def largest(values: IntArray) -> int:
+    """The largest absolute value, exact also where the smallest int64 is among them; 0 of none."""
+    return max(int(values.max()), -int(values.min())) if values.size else 0
 
 
 def clip_rows(z: FloatArray, radius: int) -> FloatArray:
     """Scale the columns of z whose squared norm exceeds `radius` down to it, truncating towards zero."""
-    norms = np.einsum("ij,ij->j", z, z)  # whole numbers below 2^53: exact
+    norms = squared_norms(z)
     far = norms > radius
     if far.any():
         z[:, far] = np.trunc(z[:, far] * (np.sqrt(radius / norms[far]) * SHRINK))
     return z
+
+
+def squared_norms(z: FloatArray) -> FloatArray:
+    """Of the columns of z: whole numbers below 2^53, hence exact in whatever order they are added."""
+    return np.asarray(np.einsum("ij,ij->j", z, z))
+
+
+def within(z: FloatArray, radius: int) -> FloatArray:
+    """The columns of z but for those whose squared norm exceeds `radius`: such a row counts nowhere.
+
+    No image that is right has any, so this costs nothing but its time. It is what the proofs of sensitivity rest on,
+    checked for every row, whatever was done to the row before.
+    """
+    kept = squared_norms(z) <= radius
+    return z if kept.all() else z[:, kept]

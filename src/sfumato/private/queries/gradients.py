@@ -1,33 +1,20 @@
 """The gradient of a label model's likelihood: how the labels of the private rows differ from what a public model says.
 
-The model is additive: a row's logit for a class is a sum of numbers looked up by its bins. So logits are exact sums of
-whole numbers, exponentials come from a table that is made of whole numbers too, and what a row adds to the total is a
-function of that row alone, bit for bit. docs/proofs/adapt.md has the proof.
+Logits are exact sums of whole numbers, exponentials come from a table that is made of whole numbers too, and what a row
+adds to the total is a function of that row alone, bit for bit. docs/proofs/adapt.md has the proof.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
 
-from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import (
-    BATCH_CAP,
-    LATENT_BITS,
-    LATENT_LIMIT,
-    SLACK,
-    Batch,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    ScoreImage,
-    clip_rows,
-    quantise,
-)
+from sfumato.private.queries import base
+from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT, Batch, FloatArray, IntArray, Query, Reach, insist
+from sfumato.private.queries.images import ScoreImage
 
 PROBABILITY_BITS = 16  # fractional bits of a class's probability
 EXP_BITS = 30  # fractional bits of an exponential: below 2^-30 it is 0
@@ -35,6 +22,7 @@ EXP_STEP_BITS = 62
 EXP_STEP = 4_610_560_255_948_314_623  # floor(2^62 exp(-2^-12))
 EXP_STEPS = 21 << LATENT_BITS  # exp(-21) < 2^-30
 MOST_FEATURES = 1 << 20  # sums of so many whole numbers below 2^32 are exact in float64
+LARGEST_RADIUS = 1 << 32  # squared, on the latent grid
 
 
 @dataclass(frozen=True)
@@ -49,20 +37,18 @@ class LabelModel:
     evidence: ScoreImage
 
     def __post_init__(self) -> None:
-        if len(self.intercepts) != len(self.evidence.tables) or len(self.intercepts) == 2:
-            raise ValueError("a label model has one margin for two classes, and as many as classes for more")
-        if max(map(abs, self.intercepts)) > LATENT_LIMIT or self.evidence.dim > MOST_FEATURES:
-            raise ValueError("intercepts must be below 16, and columns at most 2^20")
-
-    @classmethod
-    def of(cls, intercepts: FloatArray, evidence: Sequence[Sequence[FloatArray]]) -> LabelModel:
-        """Quantise a model of real numbers."""
-        whole = quantise(intercepts, LATENT_BITS, LATENT_LIMIT)
-        return cls(tuple(int(value) for value in whole), ScoreImage.of(evidence))
+        fits = len(self.intercepts) == len(self.evidence.tables) and len(self.intercepts) != 2
+        insist(fits, "a label model has one margin for two classes, and as many as classes for more")
+        small = max(map(abs, self.intercepts)) <= LATENT_LIMIT and self.evidence.dim <= MOST_FEATURES
+        insist(small, "intercepts must be below 16, and columns at most 2^20")
 
     @property
     def margins(self) -> int:
         return len(self.intercepts)
+
+    @property
+    def classes(self) -> int:
+        return 2 if self.margins == 1 else self.margins
 
     def probabilities(self, batch: Batch) -> IntArray:
         """(classes, rows), with PROBABILITY_BITS fractional bits, rounded down: a row's add up to at most one.
@@ -75,27 +61,24 @@ class LabelModel:
         return softmax(logits)
 
     def residuals(self, batch: Batch) -> FloatArray:
-        """(margins, rows): one-hot label minus probability, as whole numbers held in float64."""
-        probabilities = self.probabilities(batch)
-        own = batch.labels == np.arange(len(probabilities))[:, None]
-        residuals = (own.astype(np.int64) << PROBABILITY_BITS) - probabilities
-        return np.asarray(residuals[1:] if self.margins == 1 else residuals, dtype=np.float64)
+        """(margins, rows): one-hot label minus probability, as whole numbers held in float64; at most sqrt(2) long."""
+        residuals = _residuals(batch.labels, self.probabilities(batch))
+        return _short(residuals[1:] if self.margins == 1 else residuals, 2 << (2 * PROBABILITY_BITS))
 
 
 @dataclass(frozen=True)
-class Gradient:
+class Gradient(Query):
     """The sum over rows of phi_m(x) (1[y = m] - p_m(x)), for every margin m of a label model p, jointly.
 
     phi_m(x) is a 1 and the bins' features in tables that do not depend on the row's label, clipped to norm r: `radius`
     is r^2 in the latent grid's units. `total` is in units of 2^-(LATENT_BITS + PROBABILITY_BITS).
 
-    Sensitivity. Let e = onehot(y) - p. As p is non-negative and adds up to at most one, e_y = 1 - p_y, and the squares
-    of the others add up to at most (1 - p_y)^2: |e|^2 <= 2. More than two classes, weight 1 / r: a row's contribution
-    (phi_m e_m)_m has norm at most max_m |phi_m| |e| / r <= sqrt(2), which bounds add-remove. A changed label leaves phi
-    and p and moves two blocks, each by phi_m: sqrt(2). (To or from a label that counts nowhere: add-remove.) A
-    replacement is a removal and an addition: 2 sqrt(2). Two classes, weight sqrt(2) / r, because the first class's
-    block is minus the second's and not asked: |phi e_1| <= r makes sqrt(2), so does a changed label, which moves the
-    total by phi, and a replacement makes twice that.
+    Reach. Let e = onehot(y) - p. As p is non-negative and adds up to at most one, e_y = 1 - p_y, and the squares of the
+    others add up to at most (1 - p_y)^2: |e|^2 <= 2. More than two classes, weight 1 / r: a row's contribution
+    (phi_m e_m)_m has norm at most max_m |phi_m| |e| / r <= sqrt(2) = D. A changed label leaves phi and p and moves two
+    blocks, each by phi_m: L = sqrt(2). Two rows are at most E = 2 D apart. Two classes, weight sqrt(2) / r, because the
+    first class's block is minus the second's and not asked: |phi e_1| <= r makes sqrt(2), and so does a changed label,
+    which moves the total by phi. There is one group.
     """
 
     model: LabelModel
@@ -103,43 +86,103 @@ class Gradient:
     radius: int
 
     def __post_init__(self) -> None:
-        if len(self.features.tables) != self.model.margins or self.features.dim != self.model.evidence.dim:
-            raise ValueError("features and model must have the same margins and columns")
-        if self.radius < 1:
-            raise ValueError("a squared radius must be at least 1 in the latent grid's units")
-
-    @classmethod
-    def of(cls, model: LabelModel, features: Sequence[Sequence[FloatArray]], radius: float) -> Gradient:
-        """Quantise features and a radius given as real numbers."""
-        return cls(model, ScoreImage.of(features), max(1, math.floor(radius * radius * 4.0**LATENT_BITS)))
+        fits = len(self.features.tables) == self.model.margins and self.features.dim == self.model.evidence.dim
+        insist(fits, "features and model must have the same margins and columns")
+        insist(1 <= self.radius < base.EXACT, "a squared radius must be at least 1 in the latent grid's units")
 
     @property
-    def size(self) -> int:
-        return self.model.margins * (1 + self.features.dim)
+    def reach(self) -> Reach:
+        return Reach(math.sqrt(2.0), math.sqrt(2.0) * 2.0, math.sqrt(2.0), False, 1)
 
     @cached_property
     def weights(self) -> FloatArray:
         times = math.sqrt(2.0) if self.model.margins == 1 else 1.0
-        return np.full(self.size, times / math.sqrt(self.radius) * 2.0**-PROBABILITY_BITS)
+        size = self.model.margins * (1 + self.features.dim)
+        return np.full(size, times / math.sqrt(self.radius) * 2.0**-PROBABILITY_BITS)
 
     def total(self, batch: Batch) -> IntArray:
-        if len(batch) > BATCH_CAP:
-            raise ValueError(f"a batch holds at most {BATCH_CAP} rows")
-        # Exact: products of whole numbers below 2^16 and up to 2^16, at most 2^20 of them.
-        blocks = [self._features(batch, m) @ e for m, e in enumerate(self.model.residuals(batch))]
-        return np.concatenate(blocks).astype(np.int64)
+        total = np.zeros((self.model.margins, 1 + self.features.dim), dtype=np.int64)
+        for chunk in batch.chunks(1 + self.features.dim):
+            for m, e in enumerate(self.model.residuals(chunk)):
+                phi = self._features(chunk, m)
+                kept = base.squared_norms(phi) <= self.radius  # as in `within`: a row that is too long counts nowhere
+                # Exact: products of whole numbers below 2^16 and up to 2^16, at most 2^20 of them.
+                total[m] += (phi @ (e * kept)).astype(np.int64)
+        return total.ravel()
 
     def _features(self, batch: Batch, m: int) -> FloatArray:
-        everyone: BoolArray = np.ones(len(batch), dtype=bool)
-        bins = self.features.rows(batch, everyone, m)
-        return clip_rows(np.concatenate([np.full((1, len(batch)), 2.0**LATENT_BITS), bins]), self.radius)
+        bins = self.features.rows(batch, np.ones(len(batch), dtype=bool), m)
+        return base.clip_rows(np.concatenate([np.full((1, len(batch)), 2.0**LATENT_BITS), bins]), self.radius)
 
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        return SLACK * math.sqrt(2.0) * (2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0)
 
-    def unpack(self, flat: FloatArray) -> FloatArray:
-        """(margins, 1 + columns), in the units of the features; the intercept is first."""
-        return flat.reshape(self.model.margins, -1) * 2.0 ** -(LATENT_BITS + PROBABILITY_BITS)
+@dataclass(frozen=True)
+class ClippedGradient(Query):
+    """The sum over rows of phi (onehot(y) - p(phi)), for every class, jointly: p is a linear label model's softmax.
+
+    phi are features of norm at most r (`radius` is its square on the integer grid) that do not look at the label, and
+    the logits are `slopes` times phi. The residual onehot(y) - p is scaled down to norm `cap` where it is longer, as
+    DP-SGD does with gradients: rows that the model has wrong pull as hard as each other, and the noise is smaller by
+    the same factor. `total` is in units of 2^-(LATENT_BITS + PROBABILITY_BITS).
+
+    Reach. With weight 1 / (r cap) a row's contribution has norm at most |phi| |residual| / (r cap) <= 1 = D; two rows,
+    also if they differ in the label only, are at most twice that apart: E = L = 2. There is one group.
+    """
+
+    image: base.Image
+    slopes: IntArray  # (classes, features), LATENT_BITS fractional bits
+    radius: int
+    cap: float
+
+    def __post_init__(self) -> None:
+        fits = (
+            self.slopes.ndim == 2
+            and self.slopes.shape[1] == self.image.dim
+            and base.largest(self.slopes) <= LATENT_LIMIT
+        )
+        insist(fits, "there must be one slope below 16 for every class and feature")
+        insist(self.image.limit == LATENT_LIMIT and self.image.dim <= MOST_FEATURES, "features must be below 16")
+        insist(1 <= self.radius < LARGEST_RADIUS, "the radius must be below 16")
+        insist(0.0 < self.cap <= 1.0 and self._most >= 1, "the cap must be above 0 and at most 1")
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(1.0, 2.0, 2.0, False, 1)
+
+    @property
+    def _most(self) -> int:
+        """The square of the cap on the grid of probabilities."""
+        return math.floor(self.cap**2 * 4.0**PROBABILITY_BITS)
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        return np.full(self.slopes.size, 1.0 / (math.sqrt(self.radius) * self.cap * 2.0**PROBABILITY_BITS))
+
+    def total(self, batch: Batch) -> IntArray:
+        total = np.zeros(self.slopes.shape, dtype=np.int64)
+        for chunk in batch.chunks(self.image.dim):
+            everyone: base.BoolArray = np.ones(len(chunk), dtype=bool)
+            phi = base.clip_rows(self.image.rows(chunk, everyone, 0), self.radius)
+            kept = base.squared_norms(phi) <= self.radius  # as in `within`
+            # Exact: products of whole numbers below 2^16 and of at most 2^16, at most 2^20 of them.
+            total += ((self._capped(phi, chunk.labels) * kept) @ phi.T).astype(np.int64)
+        return total.ravel()
+
+    def _capped(self, phi: FloatArray, labels: IntArray) -> FloatArray:
+        """(classes, rows), with PROBABILITY_BITS fractional bits: exact products, a table, a division and a root."""
+        logits = np.rint((self.slopes.astype(np.float64) @ phi) / 2.0**LATENT_BITS).astype(np.int64)
+        return _short(base.clip_rows(_residuals(labels, softmax(logits)), self._most), self._most)
+
+
+def _residuals(labels: IntArray, probabilities: IntArray) -> FloatArray:
+    """One-hot labels minus probabilities; a row whose label is none of the classes has zeros."""
+    own = labels == np.arange(len(probabilities))[:, None]
+    apart = (own.astype(np.int64) << PROBABILITY_BITS) - probabilities
+    return np.asarray(apart * own.any(axis=0), dtype=np.float64)
+
+
+def _short(residuals: FloatArray, most: int) -> FloatArray:
+    """Residuals with those that are too long set to zero: such a row counts nowhere. No model that is right has any."""
+    return np.asarray(residuals * (base.squared_norms(residuals) <= most))
 
 
 def softmax(logits: IntArray) -> IntArray:
@@ -163,3 +206,6 @@ def exponentials() -> IntArray:
         values.append(value >> (EXP_STEP_BITS - EXP_BITS))
         value = value * EXP_STEP >> EXP_STEP_BITS
     return np.array([*values, 0], dtype=np.int64)
+
+
+KINDS = (Gradient, ClippedGradient, LabelModel)  # that a question may be made of

@@ -1,4 +1,4 @@
-"""Class sums of cos(w.z) and sin(w.z) at public frequencies w, and counts: the central form of slicing.
+"""cos(w.z) and sin(w.z) at public frequencies w, as an image: their class sums are the central form of slicing.
 
 Slicing asks for every row with noise of its own, which does not shrink with the number of rows. The same slices can be
 asked for in sum: the characteristic function of a class on random slices, at error 1/n, after which a generator may be
@@ -19,99 +19,56 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
-from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT, SHRINK, SLACK, Batch, FloatArray, Image, IntArray
+from sfumato.private.queries import base
+from sfumato.private.queries.base import Batch, BoolArray, FloatArray, Image, IntArray, insist
 
 FREQUENCY_BITS = 16  # fractional bits of a frequency, in turns a latent unit
 TURN_BITS = 14  # phases in the table
 WAVE_BITS = 15  # fractional bits of a cosine or sine
-PHASE_BITS = FREQUENCY_BITS + LATENT_BITS
-EXACT = 1 << 53
-BLOCK = 1 << 20  # waves worked out at a time
+PHASE_BITS = FREQUENCY_BITS + base.LATENT_BITS
 
 
 @dataclass(frozen=True)
-class Waves:
-    """Count, and sums of cosines and sines at every frequency, of the rows of each class, jointly.
+class WaveImage(Image):
+    """The cosines and then the sines of another image's rows at every frequency.
 
-    `shares` divides the squared sensitivity between counts and waves, and adds up to one: with F frequencies the
-    weights are a = sqrt(shares[0]) and b = sqrt(shares[1] / F).
-
-    Sensitivity. A cosine and a sine of one phase have a norm of at most 1, so a row's contribution has squared norm at
-    most a^2 + b^2 F = 1 (add-remove). A row writes to its own class's block alone: a changed label, or a replacement by
-    a row of another class, changes two blocks by at most 1 each, sqrt(2). A replacement inside a class leaves the count
-    and moves each pair by at most 2: 2 sqrt(shares[1]). (In units of one pair: sqrt F, sqrt(2 F), 2 sqrt F.)
+    A pair is never longer than 2^WAVE_BITS (see `wave_table`), so the squared norm of F pairs is at most
+    F 2^(2 WAVE_BITS), whatever the row: nothing has to be clipped.
     """
 
     image: Image
-    classes: int
     frequencies: IntArray  # (F, dim), in 2^-FREQUENCY_BITS turns a latent unit
-    shares: tuple[float, float]
+
+    unit = 2.0**-WAVE_BITS
+    limit = 1 << WAVE_BITS
 
     def __post_init__(self) -> None:
-        if not (min(self.shares) > 0 and sum(self.shares) <= SLACK):
-            raise ValueError("shares must be positive and add up to one")
-        if self.frequencies.shape[1:] != (self.image.dim,) or not len(self.frequencies):
-            raise ValueError("every frequency must have one number for each latent coordinate")
-        if int(np.abs(self.frequencies).sum(axis=1).max()) * LATENT_LIMIT >= EXACT:
-            raise ValueError("frequencies are too high for exact phases")
-
-    @classmethod
-    def of(cls, image: Image, classes: int, frequencies: FloatArray, shares: tuple[float, float]) -> Waves:
-        """Quantise frequencies given as real numbers, in radians a latent unit."""
-        turns = np.asarray(frequencies) / (2.0 * math.pi) * 2.0**FREQUENCY_BITS
-        if not (np.abs(turns) < EXACT).all():
-            raise ValueError("frequencies must be numbers, and not too high")
-        return cls(image, classes, np.rint(turns).astype(np.int64), shares)
+        fits = self.frequencies.ndim == 2 and len(self.frequencies) and self.frequencies.shape[1] == self.image.dim
+        insist(bool(fits), "every frequency must have one number for each latent coordinate")
+        phases = np.abs(self.frequencies.astype(np.float64)).sum(axis=1).max() * base.LATENT_LIMIT
+        insist(
+            bool(phases < base.EXACT // 2) and self.image.limit == base.LATENT_LIMIT,
+            "frequencies are too high for exact phases",
+        )
 
     @property
-    def size(self) -> int:
-        return self.classes * (1 + 2 * len(self.frequencies))
+    def dim(self) -> int:
+        return 2 * len(self.frequencies)
 
     @property
-    def radians(self) -> FloatArray:
-        """The frequencies as they are asked for, in radians a latent unit."""
-        return self.frequencies.astype(np.float64) * (2.0 * math.pi * 2.0**-FREQUENCY_BITS)
+    def longest(self) -> int:  # type: ignore[override]
+        return len(self.frequencies) << (2 * WAVE_BITS)
 
-    @cached_property
-    def weights(self) -> FloatArray:
-        count, wave = (math.sqrt(share) for share in self.shares)
-        height = wave / math.sqrt(len(self.frequencies)) * 2.0**-WAVE_BITS
-        return np.tile(np.append(count, np.full(2 * len(self.frequencies), height)), self.classes)
-
-    def total(self, batch: Batch) -> IntArray:
-        blocks = []
-        for k in range(self.classes):
-            z = self.image.rows(batch, batch.labels == k, k)
-            blocks.append(np.concatenate([[z.shape[1]], self._sums(z)]))
-        return np.concatenate(blocks).astype(np.int64)
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        if adjacency is Adjacency.ADD_REMOVE:
-            return SLACK
-        if adjacency is Adjacency.LABEL:
-            return SLACK * math.sqrt(2.0)
-        return SLACK * math.sqrt(max(2.0, 4.0 * self.shares[1]))
-
-    def unpack(self, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Counts (classes), and sums of cosines and of sines (classes, F)."""
-        blocks = flat.reshape(self.classes, -1)
-        counts, waves = blocks[:, 0], blocks[:, 1:] * 2.0**-WAVE_BITS
-        return counts, waves[:, : len(self.frequencies)], waves[:, len(self.frequencies) :]
-
-    def _sums(self, z: FloatArray) -> IntArray:
-        """Sums over the columns of z, a block at a time: whole numbers, in whatever order."""
-        cosines, sines = wave_table()
-        found = np.zeros((2, len(self.frequencies)), dtype=np.int64)
-        width = max(1, BLOCK // len(self.frequencies))
-        for start in range(0, z.shape[1], width):
-            places = self.places(z[:, start : start + width])
-            found += cosines[places].sum(axis=1), sines[places].sum(axis=1)
-        return found.ravel()
+    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
+        places = self.places(self.image.rows(batch, mine, k))
+        found = np.empty((2, *places.shape))
+        for table, out in zip(wave_table(), found, strict=True):
+            np.take(table, places, out=out, mode="clip")  # every place is in the table; other modes would copy
+        return found.reshape(self.dim, -1)
 
     def places(self, z: FloatArray) -> IntArray:
         """Where each row, a column of z, stands in the table at each frequency. The product is exact: every sum of its
@@ -121,12 +78,17 @@ class Waves:
 
 
 @cache
-def wave_table() -> tuple[IntArray, IntArray]:
-    """Cosines and sines of the middles of 2^TURN_BITS intervals of a turn, rounded towards zero.
+def wave_table() -> tuple[FloatArray, FloatArray]:
+    """Cosines and sines of the middles of 2^TURN_BITS intervals of a turn, rounded towards zero: whole numbers.
 
-    The factor outweighs the rounding of cos and sin, so that no pair is longer than 2^WAVE_BITS. No value is so near a
-    whole number that another machine's cos would round it to another one.
+    The factor outweighs the rounding of cos and sin, so that no pair is longer than 2^WAVE_BITS, which is checked here
+    for every phase. No value is so near a whole number that another machine's cos would round it to another one.
     """
     angles = (np.arange(1 << TURN_BITS) + 0.5) * (2.0 * math.pi / (1 << TURN_BITS))
-    height = 2.0**WAVE_BITS * SHRINK
-    return np.trunc(np.cos(angles) * height).astype(np.int64), np.trunc(np.sin(angles) * height).astype(np.int64)
+    height = 2.0**WAVE_BITS * base.SHRINK
+    cosines, sines = np.trunc(np.cos(angles) * height), np.trunc(np.sin(angles) * height)
+    insist(bool((cosines**2 + sines**2 <= 4.0**WAVE_BITS).all()), "a wave is higher than one")
+    return cosines, sines
+
+
+KINDS = (WaveImage,)  # that a question may be made of

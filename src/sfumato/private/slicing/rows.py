@@ -7,10 +7,9 @@ what is in the rows. The order of the vectors is shuffled. The label travels ins
 each class, and nowhere else.
 
 U is drawn from the operating system after the vectors are fixed, and used once: what slices cost (`slicing.law`) rests
-on that. It is Gaussian, or made of orthonormal frames. It may be published afterwards, and is, rounded to whole numbers
-of a grid; `Slices.rounding` pays for the rounding, and for the floating point that makes a frame orthonormal. With as
-many projections as coordinates, noise on the vectors themselves costs no law: it is then a Gaussian query like any
-other, and who wants slices takes them from the answer.
+on that. Its entries are normal. It may be published afterwards, and is, rounded to whole numbers of a grid;
+`Slices.rounding` pays for the rounding. With as many projections as coordinates, noise on the vectors themselves costs
+no law: it is then a Gaussian query like any other, and who wants slices takes them from the answer.
 
 Proof: docs/proofs/slicing.md.
 """
@@ -18,35 +17,20 @@ Proof: docs/proofs/slicing.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from sfumato.errors import ArgumentError
-from sfumato.private.accounting import calibrate, check_method, room_for, slicing_sigma
 from sfumato.private.noise import NORMAL_BITS, Bits, noisy, normals
-from sfumato.private.queries.base import (
-    LATENT_BITS,
-    LATENT_LIMIT,
-    SLACK,
-    Asker,
-    Batch,
-    FloatArray,
-    Image,
-    IntArray,
-    clip_rows,
-)
-from sfumato.private.slicing.law import REDRAWN, Frames, Slices, check_law
+from sfumato.private.queries import base
+from sfumato.private.queries.base import LATENT_BITS, SLACK, Batch, FloatArray, Image, IntArray, insist
+from sfumato.private.slicing.law import Slices
 
 MOST_ENTRIES = 1 << 27  # of a matrix of projections
 MOST_COORDINATES = 1 << 18  # of a row that is projected: `project` has room for normals of twice their usual length
 EXACT = 2.0**53
 HALF_STEP = 2.0 ** -(NORMAL_BITS + 1)  # how far a number that `normals` draws is from a normal one
-FRAME_BITS = 26  # fractional bits of an orthonormal frame: products of two columns are exact, 2 * 26 < 53
-ROUNDINGS = 2.0**-20  # outweighs the error of norms of up to MOST_ENTRIES numbers
-MOST_ROUNDING = 2.0**-5  # of a frame, in units of sqrt(k / d); it would cost a third more mu^2
 
 
 @dataclass(frozen=True)
@@ -63,14 +47,10 @@ class RowVectors:
     height: int = 0  # of the one-hot class, on the latent grid; 0 leaves the class out
 
     def __post_init__(self) -> None:
-        if self.radius < 1 or not 0 <= self.height <= LATENT_LIMIT:
-            raise ValueError("a squared radius must be at least 1, and a height between 0 and 16")
-
-    @classmethod
-    def of(cls, image: Image, classes: int, radius: float, height: float = 0.0) -> RowVectors:
-        """Quantise a radius and a height given as real numbers."""
-        squared = max(1, math.floor(radius * radius * 4.0**LATENT_BITS))
-        return cls(image, classes, squared, round(height * 2.0**LATENT_BITS))
+        insist(self.radius >= 1, "a squared radius must be at least 1")
+        insist(0 <= self.height <= base.LATENT_LIMIT and self.classes >= 1, "a height must lie between 0 and 16")
+        exact = self.image.limit == base.LATENT_LIMIT and self.dim <= MOST_COORDINATES
+        insist(exact, f"rows have at most {MOST_COORDINATES} coordinates, each below 16")
 
     @property
     def dim(self) -> int:
@@ -85,15 +65,20 @@ class RowVectors:
         """How far all vectors together can move, in L2, when one unit is replaced: its rows move one by one."""
         return self.reach * math.sqrt(unit_rows or 1) * SLACK
 
+    def check(self, public: base.Public) -> None:
+        """Refuse vectors that are not those of the schema."""
+        base.rehearse(self.find, (self.dim, 3 * public.classes), public)
+
     def find(self, batch: Batch) -> FloatArray:
-        """The vectors of some rows, one a column: whole numbers held as float64."""
+        """The vectors of some rows, one a column: whole numbers held as float64, a zero for one that is too long."""
         found = np.zeros((self.dim, len(batch)))
         for k in range(self.classes):
             mine = batch.labels == k
             found[: self.image.dim, mine] = self.image.rows(batch, mine, k)
             if self.height:
                 found[self.image.dim + k, mine] = self.height
-        return clip_rows(found, self.radius)
+        clipped = base.clip_rows(found, self.radius)
+        return np.asarray(clipped * (base.squared_norms(clipped) <= self.radius))
 
 
 @dataclass(frozen=True)
@@ -115,116 +100,12 @@ class NoisyRows:
     directions: FloatArray | None
 
 
-class RowAsker(Asker, Protocol):
-    """What a mechanism sees of the curator that wants rows too."""
-
-    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
-        """Charge for it, then answer with every row's noisy projections."""
-
-
-@dataclass(frozen=True)
-class RowPlan:
-    """How rows are asked for within (epsilon, delta): the mu of the budget's Gaussian queries, and the projection."""
-
-    mu: float
-    projection: Whole | Slices
-
-    @property
-    def slices(self) -> tuple[Slices, ...]:
-        """What the budget sets aside beside its mu."""
-        return (self.projection,) if isinstance(self.projection, Slices) else ()
-
-
-def plan_rows(
-    epsilon: float,
-    delta: float,
-    vectors: RowVectors,
-    *,
-    mu: float,
-    projections: int,
-    law: str = Frames.GAUSSIAN,
-    slice_dim: int = 1,
-    calibration: str = "exact",
-    unit_rows: int | None = None,
-) -> RowPlan:
-    """Divide (epsilon, delta) between Gaussian queries of `mu` together and `projections` of every row.
-
-    `law` is that of the matrix, `slice_dim` the columns of an orthonormal frame. `calibration` of slices is "exact" or
-    "theorem1" (see `slicing_sigma`), which asks for more noise; what they are charged is their law in either case.
-
-    From as many projections as coordinates on, the vectors themselves get the noise; the plan says so by its
-    `projection`.
-    """
-    check_law(law)
-    check_method(calibration, law, unit_rows or 1)
-    if projections >= vectors.dim:
-        total = calibrate(epsilon, delta)
-        left = room_for(total, [mu])
-        if left == 0.0:
-            raise ArgumentError(f"mu {mu:g} beside the rows leaves nothing of epsilon = {epsilon:g}, delta = {delta:g}")
-        return RowPlan(total, Whole(left * left / SLACK))  # the budget subtracts in its own order
-    free = Slices(
-        dim=vectors.dim,
-        projections=projections,
-        distance=vectors.distance(unit_rows),
-        sigma=1.0,
-        law=law,
-        slice_dim=slice_dim,
-        rows=unit_rows or 1,
-    )
-    check_size(free)
-    rounding = matrix_rounding(free)
-    sigma = slicing_sigma(
-        epsilon,
-        delta,
-        dim=free.dim,
-        projections=projections,
-        distance=free.distance,
-        method=calibration,
-        slice_dim=slice_dim,
-        law=law,
-        mu=mu,
-        rounding=rounding,
-        rows=free.rows,
-    )
-    return RowPlan(mu, replace(free, sigma=sigma, rounding=rounding))
-
-
 def matrix_rounding(slices: Slices) -> float:
     """How much longer than u^T U its published form may be, for a unit vector u.
 
-    Gaussian: every entry of sqrt(d) U is off by half a step, hence sqrt(d m') HALF_STEP / sqrt(d). Orthonormal: what
-    the m frames are off by stands side by side.
+    Every entry of sqrt(d) U is off by at most half a step, hence sqrt(d m') HALF_STEP / sqrt(d).
     """
-    if slices.law == Frames.GAUSSIAN:
-        return math.sqrt(slices.projections) * HALF_STEP * SLACK
-    frames = slices.projections // slices.slice_dim
-    return math.sqrt(frames) * frame_rounding(slices.dim, slices.slice_dim) * SLACK
-
-
-def frame_rounding(dim: int, columns: int) -> float:
-    """What `frame_error` is at most, but for a share REDRAWN of all frames.
-
-    Its first term is at most sqrt(d k) HALF_STEP over the smallest singular value of the rounded normals, which is
-    smaller than that of the normals by a share of at most MOST_ROUNDING. The grid and the Gram matrix share the second.
-    """
-    size = math.sqrt(dim * columns)
-    error = 17 / 16 * size * HALF_STEP / _least_size(dim, columns) + 1.25 * size * 2.0**-FRAME_BITS
-    if error * math.sqrt(dim / columns) > MOST_ROUNDING:
-        raise ArgumentError(
-            f"orthonormal frames of {columns} columns cannot be drawn well in {dim} dimensions; ask for fewer columns"
-        )
-    return error
-
-
-def _least_size(dim: int, columns: int) -> float:
-    """The smallest singular value of a d by k matrix of normals lies below this with probability at most REDRAWN."""
-    # It is at least 1 / sqrt(sum_j 1 / c_j^2), c_j the distance of column j from the span of the others: a chi variable
-    # of d - k + 1 degrees of freedom. All are at least t with probability 1 - k P(chi < t).
-    near = math.sqrt(2.0 * float(gammaincinv((dim - columns + 1) / 2, REDRAWN / columns)) / columns)
-    # P(it < sqrt d - sqrt k - x) <= e^(-x^2 / 2): Davidson and Szarek (2001), theorem II.13.
-    wide = math.sqrt(dim) - math.sqrt(columns) - math.sqrt(-2.0 * math.log(REDRAWN))
-    return max(near, wide)
+    return math.sqrt(slices.projections) * HALF_STEP * SLACK
 
 
 def check_slices(slices: Slices, vectors: RowVectors, unit_rows: int | None) -> None:
@@ -256,7 +137,8 @@ def shuffled(count: int, bits: Bits) -> IntArray:
 
 def sliced(vectors: FloatArray, slices: Slices, bits: Bits) -> NoisyRows:
     """Vectors, one a column, projected by a fresh matrix, with noise. It is drawn here and nowhere kept."""
-    drawn, unit = matrix(slices, bits)
+    drawn = normals(slices.dim * slices.projections, bits).reshape(slices.dim, slices.projections)
+    unit = math.sqrt(slices.dim) * 2.0**NORMAL_BITS  # U is drawn / unit
     fine = unit * 2.0**LATENT_BITS
     sd = slices.sigma * fine * SLACK
     totals = project(vectors, drawn)
@@ -264,50 +146,9 @@ def sliced(vectors: FloatArray, slices: Slices, bits: Bits) -> NoisyRows:
     return NoisyRows(values, sd / fine, drawn / unit)
 
 
-def matrix(slices: Slices, bits: Bits) -> tuple[IntArray, float]:
-    """A fresh U, as whole numbers and the unit they are in: U = drawn / unit."""
-    dim = slices.dim
-    if slices.law == Frames.GAUSSIAN:
-        drawn = normals(dim * slices.projections, bits).reshape(dim, slices.projections)
-        return drawn, math.sqrt(dim) * 2.0**NORMAL_BITS
-    frames = slices.projections // slices.slice_dim
-    allowed = slices.rounding / math.sqrt(frames)
-    return np.hstack([frame(dim, slices.slice_dim, allowed, bits) for _ in range(frames)]), 2.0**FRAME_BITS
-
-
-def frame(dim: int, columns: int, allowed: float, bits: Bits) -> IntArray:
-    """A uniform orthonormal frame, in whole numbers of 2^-FRAME_BITS: G (G^T G)^(-1/2) for a matrix G of normals.
-
-    A draw that is not shown to be right to within `allowed` is drawn again; G alone decides, and seldom says no.
-    """
-    while True:
-        normal = normals(dim * columns, bits).reshape(dim, columns).astype(np.float64) * 2.0**-NORMAL_BITS
-        _, sizes, turn = np.linalg.svd(normal, full_matrices=False)
-        root: FloatArray = (turn.T / np.maximum(sizes, HALF_STEP)) @ turn
-        made: FloatArray = np.rint(normal @ root * 2.0**FRAME_BITS)
-        if frame_error(normal, root, made) <= allowed:
-            return made.astype(np.int64)
-
-
-def frame_error(normal: FloatArray, root: FloatArray, made: FloatArray) -> float:
-    """At least |u^T F| - |P u| for every unit vector u, F the frame that was made, P the projection on the span of the
-    normals before they were rounded.
-
-    With E the rounding of the normals, F = (normals + E) root + R for the rest R, whatever root is. Hence
-    |u^T F| <= |P u| |F| + |E| |root| + |R|, and |F| <= 1 + |F^T F - I| / 2. R holds the roundings of the
-    product, and to the grid.
-    """
-    size = math.sqrt(made.size)
-    gram = made.T @ made  # exact for columns shorter than 2^26.5, as those of a frame are
-    uneven = float(np.linalg.norm(gram - np.eye(len(gram)) * 4.0**FRAME_BITS)) * 4.0**-FRAME_BITS
-    product = len(root) * 2.0**-52 * float(np.linalg.norm(normal)) * float(np.linalg.norm(root))
-    drawn = size * HALF_STEP * float(np.linalg.norm(root, 2))
-    return (uneven / 2 + drawn + size * 2.0 ** -(FRAME_BITS + 1) + product) * (1.0 + ROUNDINGS)
-
-
 def project(vectors: FloatArray, drawn: IntArray) -> IntArray:
     """The exact products: by the Cauchy-Schwarz inequality every partial sum is below 2^53, whatever its order."""
-    longest = math.sqrt(vectors.shape[0]) * (LATENT_LIMIT + 1)
+    longest = math.sqrt(vectors.shape[0]) * (base.LATENT_LIMIT + 1)
     if longest * float(np.linalg.norm(drawn.astype(np.float64), axis=0).max()) * SLACK >= EXACT:
         raise ArgumentError("rows have too many coordinates for exact projections; ask for fewer")
     return np.asarray(vectors.T @ drawn.astype(np.float64)).astype(np.int64)
@@ -318,3 +159,6 @@ def whole(vectors: FloatArray, sigma: float, bits: Bits) -> NoisyRows:
     unit = 2.0**LATENT_BITS
     totals = np.ascontiguousarray(vectors.T).astype(np.int64)
     return NoisyRows(noisy(totals, np.full(totals.shape, sigma * unit), bits) / unit, sigma, None)
+
+
+KINDS = (RowVectors, Whole)  # that a question may be made of

@@ -1,0 +1,668 @@
+"""Conditions on rows, such as `age > 40 and town in ['Ulm', 'Bonn']`: parsed and checked, never run as code.
+
+The text becomes a tree of the frozen nodes below, and there is nothing else that it can become: no calls, attributes,
+subscripts or powers. Columns and values are checked against the schema, so that a misspelt one is refused before a row
+is drawn. The grammar, from what binds last to what binds first:
+
+    condition   =  condition or condition  |  condition and condition  |  not condition  |  (condition)
+                |  value (< value)...  |  value in [constant, ...]  |  value not in [constant, ...]
+                |  column is missing  |  column is not missing
+    value       =  value + value  |  value - value  |  value * value  |  value / value  |  -value  |  (value)
+                |  column  |  constant
+    column      =  a name of letters, digits and _, or any name in `back-ticks`, a back-tick in it doubled
+    constant    =  a number, or text in ' or ", the quote in it doubled; ISO text for a date
+
+`<` stands for any of < <= > >= == !=, and a chain such as 0 < x <= 9 is read as 0 < x and x <= 9. |, & and ~ are other
+spellings of or, and, not. Numbers are compared and calculated with; dates are compared; categories are compared as text
+by ==, != and in.
+
+Each condition is true or false. A comparison of what is missing is false, also with != and not in; so is one of what
+cannot be calculated (a division by 0). Only `is missing` holds for it, and `not` of what is false.
+
+>>> from sfumato.schema.schema import Category, Number
+>>> columns = {"age": Number(min=0, max=120), "home town": Category(values=("Ulm", "Bonn"), missing=True)}
+>>> condition = parse("40 < age <= 60 and `home town` != 'Ulm'", columns)
+>>> str(condition), sorted(condition.columns())
+("40 < age and age <= 60 and `home town` != 'Ulm'", ['age', 'home town'])
+>>> condition.holds(pd.DataFrame({"age": [50, 50, 50], "home town": ["Bonn", "Ulm", None]})).tolist()
+[True, False, False]
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import functools
+import math
+import operator
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from sfumato.errors import ArgumentError
+from sfumato.schema.schema import Category, Column, category_text
+from sfumato.text import one_line
+
+LONGEST = 20_000  # letters of a condition
+MOST_TOKENS = 2_000
+DEEPEST = 100  # nodes, or parentheses and signs, within each other: far from the interpreter's own limit
+LONGEST_SHOWN = 60  # letters of a condition in a message
+LONGEST_ALIKE = 64  # letters of a name for which another is suggested
+MOST_LISTED = 10  # categories in a message
+
+Kind: TypeAlias = Literal["number", "date", "category"]
+Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+# How tightly each operator binds.
+OR, AND, NOT, COMPARISON, SUM, PRODUCT, SIGN, ATOM = range(1, 9)
+SPELLINGS = {"|": "or", "&": "and", "~": "not"}
+KEYWORDS = {"or", "and", "not", "in", "is", "missing"}
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+POWERS = {"or": OR, "and": AND, "in": COMPARISON, "is": COMPARISON, "not": COMPARISON} | {
+    **dict.fromkeys(COMPARISONS, COMPARISON),
+    **dict.fromkeys("+-", SUM),
+    **dict.fromkeys("*/", PRODUCT),
+}
+
+NAME = re.compile(r"[^\W\d]\w*")
+TOKEN = re.compile(
+    rf"""[ \t\r\n]*(?:
+        (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+      | (?P<name>{NAME.pattern}|`(?:[^`]|``)+`)
+      | (?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")
+      | (?P<sign>[<>=!]=|[-+*/<>()\[\],&|~])
+      | (?P<end>\Z)
+    )""",
+    re.VERBOSE,
+)
+ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+# --- the nodes
+
+
+@dataclass(frozen=True)
+class Node(ABC):
+    """A part of a condition."""
+
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", 1 + max((part.depth for part in self.parts()), default=0))
+        if self.depth > DEEPEST:
+            raise ArgumentError(f"a condition has more than {DEEPEST} operations within each other")
+
+    @property
+    @abstractmethod
+    def power(self) -> int:
+        """How tightly its operator binds."""
+
+    @abstractmethod
+    def parts(self) -> tuple[Node, ...]:
+        """The nodes that it is made of."""
+
+    def columns(self) -> frozenset[str]:
+        """The columns that it speaks of."""
+        return frozenset[str]().union(*(part.columns() for part in self.parts()))
+
+    def _within(self, power: int) -> str:
+        """Its text as an operand of an operator that binds like this."""
+        return str(self) if self.power >= power else f"({self})"
+
+
+class Value(Node):
+    """A number, a date or a category for each row."""
+
+    @property
+    def kind(self) -> Kind:
+        """What it is for every row."""
+        return "number"
+
+    @property
+    def power(self) -> int:
+        return ATOM
+
+    @abstractmethod
+    def values(self, frame: pd.DataFrame) -> Array:
+        """Numbers, dates as days since 1970-01-01 (NaN where missing), or texts of categories (None where missing)."""
+
+
+class Condition(Node):
+    """Something that holds for a row, or does not."""
+
+    @property
+    def power(self) -> int:
+        return COMPARISON
+
+    @abstractmethod
+    def holds(self, frame: pd.DataFrame) -> Mask:
+        """For which rows of a frame it holds.
+
+        Args:
+            frame: rows with the schema's columns, in the types in which `Release.sample` makes them.
+
+        Returns:
+            One truth value for each row.
+        """
+
+
+@dataclass(frozen=True)
+class ColumnOf(Value):
+    """A column of the schema."""
+
+    name: str
+    of_kind: Kind
+
+    @property
+    def kind(self) -> Kind:
+        return self.of_kind
+
+    def parts(self) -> tuple[Node, ...]:
+        return ()
+
+    def columns(self) -> frozenset[str]:
+        return frozenset([self.name])
+
+    def values(self, frame: pd.DataFrame) -> Array:
+        cells = frame[self.name]
+        if self.kind == "number":
+            return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+        if self.kind == "date":
+            days = cells.to_numpy(dtype="datetime64[D]")
+            return np.where(np.isnat(days), np.nan, days.astype(np.int64))
+        codes, found = pd.factorize(cells)  # -1 for a missing cell, which is the last of the texts
+        return np.array([*map(category_text, found), None], dtype=object)[codes]
+
+    def __str__(self) -> str:
+        return written_name(self.name)
+
+
+@dataclass(frozen=True)
+class Constant(Value):
+    """A number, a date, or the text of a category."""
+
+    value: int | float | str | datetime.date
+
+    @property
+    def kind(self) -> Kind:
+        if isinstance(self.value, datetime.date):
+            return "date"
+        return "category" if isinstance(self.value, str) else "number"
+
+    def parts(self) -> tuple[Node, ...]:
+        return ()
+
+    def values(self, frame: pd.DataFrame) -> Array:
+        if isinstance(self.value, datetime.date):
+            return np.array(np.datetime64(self.value, "D").astype(np.int64), dtype=np.float64)
+        return np.array(self.value, dtype=object if self.kind == "category" else np.float64)
+
+    def __str__(self) -> str:
+        if isinstance(self.value, int | float):
+            return repr(self.value)
+        return f"""'{str(self.value).replace("'", "''")}'"""
+
+
+@dataclass(frozen=True)
+class Negative(Value):
+    """A number with the other sign."""
+
+    operand: Value
+
+    @property
+    def power(self) -> int:
+        return SIGN
+
+    def parts(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+    def values(self, frame: pd.DataFrame) -> Array:
+        return np.asarray(-self.operand.values(frame))
+
+    def __str__(self) -> str:
+        return f"-{self.operand._within(SIGN)}"
+
+
+@dataclass(frozen=True)
+class Arithmetic(Value):
+    """Two numbers joined by + - * or /; not finite where there is no result."""
+
+    operation: str
+    left: Value
+    right: Value
+
+    @property
+    def power(self) -> int:
+        return POWERS[self.operation]
+
+    def parts(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def values(self, frame: pd.DataFrame) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(ARITHMETIC[self.operation](self.left.values(frame), self.right.values(frame)))
+
+    def __str__(self) -> str:
+        return f"{self.left._within(self.power)} {self.operation} {self.right._within(self.power + 1)}"
+
+
+@dataclass(frozen=True)
+class Comparison(Condition):
+    """Two values of one kind compared; false where one of them is missing."""
+
+    operation: str
+    left: Value
+    right: Value
+
+    def parts(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def holds(self, frame: pd.DataFrame) -> Mask:
+        left, right = self.left.values(frame), self.right.values(frame)
+        return np.asarray(COMPARISONS[self.operation](left, right) & _known(left) & _known(right), dtype=bool)
+
+    def __str__(self) -> str:
+        return f"{self.left._within(SUM)} {self.operation} {self.right._within(SUM)}"
+
+
+@dataclass(frozen=True)
+class Among(Condition):
+    """A value that is one of some constants, or with `outside` none of them; false where it is missing."""
+
+    value: Value
+    options: tuple[Constant, ...]
+    outside: bool = False
+
+    def parts(self) -> tuple[Node, ...]:
+        return (self.value, *self.options)
+
+    def holds(self, frame: pd.DataFrame) -> Mask:
+        values = self.value.values(frame)
+        options = [option.values(frame).item() for option in self.options]
+        found = np.asarray(pd.Series(values).isin(options))
+        return np.asarray((found != self.outside) & _known(values), dtype=bool)
+
+    def __str__(self) -> str:
+        options = ", ".join(map(str, self.options))
+        return f"{self.value._within(SUM)} {'not in' if self.outside else 'in'} [{options}]"
+
+
+@dataclass(frozen=True)
+class Missing(Condition):
+    """A column that is missing."""
+
+    column: ColumnOf
+
+    def parts(self) -> tuple[Node, ...]:
+        return (self.column,)
+
+    def holds(self, frame: pd.DataFrame) -> Mask:
+        return ~_known(self.column.values(frame))
+
+    def __str__(self) -> str:
+        return f"{self.column} is missing"
+
+
+@dataclass(frozen=True)
+class Not(Condition):
+    """The opposite of a condition."""
+
+    operand: Condition
+
+    @property
+    def power(self) -> int:
+        return NOT
+
+    def parts(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+    def holds(self, frame: pd.DataFrame) -> Mask:
+        return ~self.operand.holds(frame)
+
+    def __str__(self) -> str:
+        return f"not {self.operand._within(NOT)}"
+
+
+@dataclass(frozen=True)
+class Joined(Condition):
+    """Conditions of which all must hold ("and"), or at least one ("or")."""
+
+    operation: Literal["and", "or"]
+    operands: tuple[Condition, ...]
+
+    @property
+    def power(self) -> int:
+        return POWERS[self.operation]
+
+    @classmethod
+    def of(cls, operation: Literal["and", "or"], *operands: Condition) -> Joined:
+        """Join conditions; what is joined in the same way already goes into one node."""
+        flat: list[Condition] = []
+        for operand in operands:
+            if isinstance(operand, Joined) and operand.operation == operation:
+                flat += operand.operands
+            else:
+                flat.append(operand)
+        return cls(operation, tuple(flat))
+
+    def parts(self) -> tuple[Node, ...]:
+        return self.operands
+
+    def holds(self, frame: pd.DataFrame) -> Mask:
+        join = np.logical_and if self.operation == "and" else np.logical_or
+        return functools.reduce(join, (operand.holds(frame) for operand in self.operands))
+
+    def __str__(self) -> str:
+        return f" {self.operation} ".join(operand._within(self.power + 1) for operand in self.operands)
+
+
+def _known(values: Array) -> Mask:
+    """Which values are neither missing nor without a result."""
+    return np.asarray(pd.notna(values) if values.dtype == object else np.isfinite(values), dtype=bool)
+
+
+def written_name(name: str) -> str:
+    """A column's name as conditions write it: in back-ticks, unless it is plain.
+
+    >>> written_name("age"), written_name("hours-per-week"), written_name("in")
+    ('age', '`hours-per-week`', '`in`')
+    """
+    plain = NAME.fullmatch(name) is not None and name not in KEYWORDS
+    return name if plain else f"`{name.replace('`', '``')}`"
+
+
+# --- from text to nodes
+
+
+def parse(text: str, columns: Mapping[str, Column]) -> Condition:
+    """Read a condition and check it against the columns of a schema.
+
+    Args:
+        text: the condition, as the module describes it.
+        columns: the columns of a schema, by name (`Schema.columns`).
+
+    Returns:
+        The condition as a node, whose `holds` says for which rows of a frame it is true. Its `str` is the condition in
+        one spelling, which reads back as the same node unless it is now longer or deeper than a text may be.
+
+    Raises:
+        ArgumentError: in one line, if the text is not a condition, is too long or too deep, or speaks of columns or
+            values that the schema does not have.
+
+    Example:
+        >>> from sfumato.schema.schema import Number
+        >>> str(parse("not (x + 1) * 2 >= 4 | x is missing", {"x": Number(min=0, max=9, missing=True)}))
+        'not (x + 1) * 2 >= 4 or x is missing'
+    """
+    try:
+        if len(text) > LONGEST:
+            raise ArgumentError(f"it has more than {LONGEST} letters")
+        return _Parser(text, columns).condition()
+    except ArgumentError as error:
+        shown = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+        raise ArgumentError(f"condition {one_line(repr(shown))}: {one_line(str(error))}") from None
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str  # as it is written; operators in one spelling
+    place: int
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    place = 0
+    for count in range(MOST_TOKENS + 1):
+        found = TOKEN.match(text, place)
+        if found is None:
+            start = len(text) - len(text[place:].lstrip(" \t\r\n"))
+            raise ArgumentError(_no_token(text[start], start))
+        kind = found.lastgroup or ""
+        written, start = found[kind], found.start(kind)
+        kind = "sign" if written in KEYWORDS else kind
+        yield _Token(kind, SPELLINGS.get(written, written), start)
+        if kind == "end":
+            return
+        if count == MOST_TOKENS:
+            raise ArgumentError(f"it has more than {MOST_TOKENS} words and signs")
+        place = found.end()
+
+
+def _no_token(letter: str, place: int) -> str:
+    if letter in "'\"`":
+        return f"the {letter} at letter {place + 1} has no counterpart"
+    hint = {"=": "write == to compare", ".": "put a column name that holds one in back-ticks"}.get(letter, "")
+    return f"{letter!r} at letter {place + 1} has no meaning here" + (f"; {hint}" if hint else "")
+
+
+class _Parser:
+    """Operator precedence parsing: an operand, then operators as long as they bind tightly enough."""
+
+    def __init__(self, text: str, columns: Mapping[str, Column]) -> None:
+        self._columns = columns
+        self._tokens = list(_tokens(text))
+        self._next = 0
+        self._depth = 0
+        self._known_texts: dict[str, frozenset[str]] = {}
+
+    def condition(self) -> Condition:
+        """The whole text."""
+        found = self._expression(OR)
+        if self._peek().kind != "end":
+            self._unexpected()
+        return _condition(found)
+
+    # reading tokens
+
+    def _peek(self, ahead: int = 0) -> _Token:
+        return self._tokens[min(self._next + ahead, len(self._tokens) - 1)]
+
+    def _take(self) -> _Token:
+        token = self._peek()
+        self._next += 1
+        return token
+
+    def _accept(self, *signs: str) -> bool:
+        """Go past these signs, if they come next."""
+        here = all(self._peek(ahead).text == sign for ahead, sign in enumerate(signs))
+        self._next += len(signs) if here else 0
+        return here
+
+    def _expect(self, sign: str) -> None:
+        if not self._accept(sign):
+            self._unexpected(f"{sign!r} is expected")
+
+    def _unexpected(self, wanted: str = "") -> NoReturn:
+        token = self._peek()
+        what = "it ends too early" if token.kind == "end" else f"unexpected {token.text!r} at letter {token.place + 1}"
+        raise ArgumentError(f"{what}; {wanted}" if wanted else what)
+
+    # operators
+
+    def _expression(self, power: int) -> Node:
+        """What stands here up to an operator that binds less tightly than `power`."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ArgumentError(f"more than {DEEPEST} parentheses and signs within each other")
+        left = self._operand()
+        while POWERS.get(sign := self._peek().text, 0) >= power:
+            left = self._operation(left, sign)
+        self._depth -= 1
+        return left
+
+    def _operation(self, left: Node, sign: str) -> Node:
+        if POWERS[sign] == COMPARISON:
+            return self._comparison(_value(left))
+        self._take()
+        right = self._expression(POWERS[sign] + 1)
+        if sign in ARITHMETIC:
+            return Arithmetic(sign, _number(left), _number(right))
+        return Joined.of("and" if sign == "and" else "or", _condition(left), _condition(right))
+
+    def _comparison(self, left: Value) -> Condition:
+        if self._accept("is"):
+            outside = self._accept("not")
+            self._expect("missing")
+            if not isinstance(left, ColumnOf):
+                raise ArgumentError(f"{left} is no column, so it cannot be asked whether it is missing")
+            return Not(Missing(left)) if outside else Missing(left)
+        if (outside := self._accept("not", "in")) or self._accept("in"):
+            return self._among(left, outside)
+        if self._peek().text not in COMPARISONS:
+            self._unexpected()
+        chain: list[Condition] = []
+        while self._peek().text in COMPARISONS:
+            sign = self._take().text
+            right = _value(self._expression(SUM))
+            chain.append(self._compared(sign, left, right))
+            left = right
+        return chain[0] if len(chain) == 1 else Joined.of("and", *chain)
+
+    def _among(self, value: Value, outside: bool) -> Condition:
+        self._expect("[")
+        options = [self._option(value)]
+        while self._accept(","):
+            options.append(self._option(value))
+        self._expect("]")
+        return Among(value, tuple(options), outside)
+
+    def _option(self, value: Value) -> Constant:
+        option = self._expression(SUM)
+        if not isinstance(option, Constant):
+            raise ArgumentError(f"{option} is no number and no quoted text; a list holds nothing else")
+        fitting = self._compared("==", value, option).right
+        assert isinstance(fitting, Constant)  # it stays one
+        return fitting
+
+    # operands
+
+    def _operand(self) -> Node:
+        token = self._peek()
+        if self._accept("("):
+            inner = self._expression(OR)
+            self._expect(")")
+            return inner
+        if self._accept("not"):
+            return Not(_condition(self._expression(NOT)))
+        if self._accept("-"):
+            return _negative(_number(self._expression(SIGN)))
+        if token.kind in ("sign", "end"):
+            self._unexpected("a column, a number or a quoted text is expected")
+        self._next += 1
+        if token.kind == "number":
+            return _number_of(token.text)
+        if token.kind == "text":
+            return Constant(token.text[1:-1].replace(token.text[0] * 2, token.text[0]))
+        return self._column(token.text)
+
+    def _column(self, written: str) -> ColumnOf:
+        name = written[1:-1].replace("``", "`") if written.startswith("`") else written
+        if name not in self._columns:
+            if self._peek().text == "(":
+                raise ArgumentError(f"{written!r} is no column, and a condition calls nothing")
+            raise ArgumentError(f"there is no column {name!r}" + _alike(name, self._columns))
+        return ColumnOf(name, self._columns[name].type)
+
+    # what may be compared with what
+
+    def _compared(self, sign: str, left: Value, right: Value) -> Comparison:
+        """A comparison whose constants have become what they are compared with."""
+        if not left.columns() and not right.columns():
+            raise ArgumentError(f"{left} {sign} {right} speaks of no column")
+        left, right = self._fitting(left, right), self._fitting(right, left)
+        if left.kind != right.kind:
+            raise ArgumentError(f"{_said(left)} and {_said(right)} cannot be compared")
+        if left.kind == "category" and sign not in ("==", "!="):
+            raise ArgumentError(f"categories have no order: compare {left} and {right} by ==, != or in")
+        return Comparison(sign, left, right)
+
+    def _fitting(self, value: Value, other: Value) -> Value:
+        """A constant as what it is compared with; any other value as it is."""
+        if not isinstance(value, Constant) or not isinstance(other, ColumnOf):
+            return value
+        if other.kind == "date":
+            return _date_of(value, other)
+        if other.kind == "category":
+            return self._category_of(value, other)
+        return value
+
+    def _category_of(self, value: Constant, column: ColumnOf) -> Constant:
+        described = self._columns[column.name]
+        assert isinstance(described, Category)
+        assert not isinstance(value.value, datetime.date)  # which only `_date_of` makes
+        if column.name not in self._known_texts:
+            self._known_texts[column.name] = frozenset(described.texts)
+        text = category_text(value.value)
+        if text in self._known_texts[column.name]:
+            return Constant(text)
+        listed = ", ".join(str(Constant(text)) for text in described.texts[:MOST_LISTED])
+        more = ", ..." if len(described.texts) > MOST_LISTED else ""
+        raise ArgumentError(f"{column} is never {value}; its values are {listed}{more}")
+
+
+def _condition(node: Node) -> Condition:
+    if not isinstance(node, Condition):
+        raise ArgumentError(f"{node} is neither true nor false; compare it with something")
+    return node
+
+
+def _value(node: Node) -> Value:
+    if not isinstance(node, Value):
+        raise ArgumentError(f"{node} is true or false, and cannot be compared or calculated with")
+    return node
+
+
+def _number(node: Node) -> Value:
+    value = _value(node)
+    if value.kind != "number":
+        raise ArgumentError(f"only numbers can be calculated with, not {_said(value)}")
+    return value
+
+
+def _negative(value: Value) -> Value:
+    if isinstance(value, Constant) and isinstance(value.value, int | float):
+        return Constant(-value.value)
+    return Negative(value)
+
+
+def _number_of(written: str) -> Constant:
+    number = float(written)
+    if math.isinf(number):
+        raise ArgumentError("a number is too large")
+    return Constant(int(written) if written.isdigit() else number)  # whole numbers name categories exactly
+
+
+def _date_of(value: Constant, column: ColumnOf) -> Constant:
+    try:
+        if isinstance(value.value, str) and ISO_DATE.fullmatch(value.value):
+            return Constant(datetime.date.fromisoformat(value.value))
+    except ValueError:  # the 30th of February
+        pass
+    raise ArgumentError(f"{column} is a date, and {value} is none; write one like '2024-12-31'")
+
+
+def _said(value: Value) -> str:
+    """A value and its kind, for a message."""
+    if isinstance(value, Constant):
+        return f"the {'text' if value.kind == 'category' else value.kind} {value}"
+    return f"the {value.kind} {value}"
+
+
+def _alike(name: str, columns: Mapping[str, Column]) -> str:
+    """The column that was perhaps meant."""
+    short = [column for column in columns if len(column) <= LONGEST_ALIKE]
+    found = difflib.get_close_matches(name, short, n=1) if len(name) <= LONGEST_ALIKE else []
+    return f"; did you mean {written_name(found[0])}?" if found else ""

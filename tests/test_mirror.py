@@ -1,0 +1,78 @@
+"""`tests/` mirrors `src/`: one test file a module, in the same folder, little beside it; no test reads the clock."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import sfumato
+
+PACKAGE = Path(sfumato.__file__).parent
+TESTS = Path(__file__).parent
+WHOLE = {  # of no one module: the package, the repository, or a property of many modules
+    "docs",
+    "experiments",
+    "private/test_row_alone.py",
+    "release/test_golden.py",
+    "test_architecture.py",
+    "test_fuzz.py",
+    "test_mirror.py",
+    "test_same_totals.py",
+    "test_side_doors.py",
+    "test_trusted_base.py",
+}
+CLOCKS = {"perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "time.time", "time.time_ns"}
+READ_THE_CLOCK = {"ledger/test_ledger.py", "release/test_file.py"}
+CEILINGS = {"modules without tests": 46, "tests without a module": 17}
+
+
+def modules(package: Path) -> set[str]:
+    """The test file that each module with code asks for."""
+    found = (path.relative_to(package) for path in package.rglob("*.py") if path.name != "__init__.py")
+    return {path.with_name(f"test_{path.name}").as_posix() for path in found}
+
+
+def apart(package: Path, folder: Path) -> dict[str, list[str]]:
+    """What stands on one side only."""
+    wanted = modules(package)
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("test_*.py")}
+    alone = {path for path in there - wanted if path not in WHOLE and path.split("/")[0] not in WHOLE}
+    return {"modules without tests": sorted(wanted - there), "tests without a module": sorted(alone)}
+
+
+@pytest.mark.parametrize("side", CEILINGS)
+def test_tests_mirror_the_package(side: str) -> None:
+    found = apart(PACKAGE, TESTS)[side]
+    assert len(found) <= CEILINGS[side], found
+
+
+def test_what_is_apart_is_seen(tmp_path: Path) -> None:
+    names = ("src/a.py", "src/__init__.py", "src/b/c.py", "tests/test_a.py", "tests/b/test_d.py", "tests/test_fuzz.py")
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert apart(tmp_path / "src", tmp_path / "tests") == {
+        "modules without tests": ["b/test_c.py"],
+        "tests without a module": ["b/test_d.py"],
+    }
+
+
+def clocks(source: str) -> set[str]:
+    """The clocks of the wall that a test reads."""
+    read = {ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)}
+    return {name for name in read if name in CLOCKS or name.split(".")[-1] in CLOCKS}
+
+
+def test_no_test_reads_the_clock() -> None:
+    """A machine may be busy: what a test takes there is no fault of the code."""
+    found = {p.relative_to(TESTS).as_posix() for p in TESTS.rglob("*.py") if clocks(p.read_text(encoding="utf-8"))}
+    assert found <= READ_THE_CLOCK
+
+
+@pytest.mark.parametrize("call", ["time.perf_counter()", "monotonic()", "time.time()", "t.monotonic_ns()"])
+def test_a_clock_would_be_seen(call: str) -> None:
+    assert clocks(f"started = {call}\nassert {call} - started < 1")
+    assert not clocks("import time\ntime.sleep(1)\ntime.process_time()\nrow.time()")

@@ -22,6 +22,7 @@ from experiments.three_a import data as three_a
 from experiments.three_a.data import DataSet, MissingData
 from experiments.three_a.methods import Method, NotThere
 
+import sfumato as sf
 from sfumato.published import baselines
 from sfumato.schema.schema import Category, Number, Schema
 

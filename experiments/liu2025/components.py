@@ -21,7 +21,7 @@ from sfumato.mechanisms.questions import latent_space, unpack
 from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.noise import insecure_bits
-from sfumato.private.queries.base import Batch, FIXED_BITS, IntArray, LATENT_BITS, Query
+from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, Batch, IntArray, Query
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.images import AffineImage
 from sfumato.schema.layout import FloatArray

@@ -50,13 +50,14 @@ def fit(
     from sfumato.files import check_writable
     from sfumato.ledger.ledger import Ledger
     from sfumato.schema.schema import Schema
+    from sfumato.training.extra import check_extra
 
     # Refuse what can be refused before any budget is spent, not after.
     known = Schema.load(schema)
     config = chosen(context, mechanism)
     planned = make(known, epsilon=epsilon, delta=delta, mechanism=config, adjacency=adjacency, rows=rows)
     if planned.training is not None:
-        _check_trainable(planned)
+        check_extra()
         config = replace(config, training=None)  # which begins once the file holds what was bought
     books = None if ledger is None else Ledger(ledger)
     _check_output(output, books)
@@ -89,21 +90,8 @@ def _check_output(output: Path, books: Ledger | None) -> None:
         raise ArgumentError(f"{output} is the ledger, or belongs to it; write the release somewhere else")
 
 
-def _check_trainable(planned: Plan) -> None:
-    """Refuse what cannot be trained before anything is bought."""
-    from sfumato.mechanisms.train import check_image
-    from sfumato.release.generator import image_of
-    from sfumato.training.extra import check_extra
-
-    check_extra()
-    if planned.training is not None:
-        check_image(planned.training, image_of(planned.layout))
-
-
 def _trained(release: Release, planned: Plan, output: Path) -> Release:
     """The release trained as planned, kept in its file from the first step on."""
-    from sfumato.release.generator import GeneratorRelease
-
-    if planned.training is None or not isinstance(release, GeneratorRelease):
+    if planned.training is None:
         return release
     return release.train(planned.training, checkpoint=output, on_step=tell_training)

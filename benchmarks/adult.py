@@ -13,7 +13,6 @@ import argparse
 import json
 import statistics
 import time
-from typing import Any
 
 import lightgbm
 import pandas as pd
@@ -22,6 +21,7 @@ from sklearn.metrics import roc_auc_score
 import sfumato
 from sfumato.demo import POSITIVE, TRAIN_ROWS, adult
 from sfumato.evaluation.usefulness import features, total_variation
+from sfumato.mechanisms import kind
 
 
 def main() -> None:
@@ -40,20 +40,30 @@ def main() -> None:
         model.fit(features(rows, schema), rows[schema.label] == POSITIVE)
         return float(roc_auc_score(test[schema.label] == POSITIVE, model.predict_proba(features(test, schema))[:, 1]))
 
-    options: dict[str, Any] = {"mechanism": arguments.mechanism, "adapt": arguments.adapt, "form": arguments.form}
-    if arguments.form == "rows":
-        options["adjacency"] = "replace-one"
+    said = {"adapt": "labels" if arguments.adapt else None, "form": arguments.form}
+    said = {name: value for name, value in said.items() if value is not None}
+    mechanism = kind(arguments.mechanism)(**said)
+    adjacency = "replace-one" if arguments.form == "rows" else "add-remove"
     scores, distances, seconds = [], [], []
     for _ in range(arguments.releases):
         start = time.perf_counter()
-        release = sfumato.fit(train, schema, epsilon=arguments.epsilon, delta=1 / TRAIN_ROWS, **options)
+        release = sfumato.fit(
+            train,
+            schema,
+            epsilon=arguments.epsilon,
+            delta=1 / TRAIN_ROWS,
+            mechanism=mechanism,
+            adjacency=adjacency,
+        )
         seconds.append(time.perf_counter() - start)
         rows = release.sample(arguments.times * TRAIN_ROWS)
         scores.append(auc(rows))
         distances.append(statistics.mean(total_variation(rows, train, schema).values()))
     result = {
         "epsilon": arguments.epsilon,
-        **options,
+        "mechanism": arguments.mechanism,
+        **said,
+        "adjacency": adjacency,
         "times": arguments.times,
         "releases": arguments.releases,
         "auc": [round(score, 4) for score in scores],

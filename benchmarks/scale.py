@@ -78,7 +78,7 @@ def measure(folder: str, workers: int, rows: int) -> dict[str, Any]:
     from sfumato.demo import adult
 
     train, _, schema = adult()
-    options: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "workers": workers}
+    options: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "engine": sfumato.Local(workers)}
     sfumato.fit(train.head(1000), schema, rows=1000, **options)  # imports
     before = peak_megabytes()
     start, start_cpu = time.perf_counter(), time.process_time()

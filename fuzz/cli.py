@@ -120,6 +120,8 @@ LINES = [
     "plan s.yaml --rows 3000 --epsilon 0.5,1,2 --delta 1e-6 --json",
     "fit data.csv --schema s.yaml --epsilon 1 --delta 1e-6 -o new.sfumato",
     "fit data.parquet --schema s.yaml --epsilon 1 --delta 1e-6 --adjacency label --insecure-seed 3 --json -o new.s",
+    "fit data.csv --schema s.yaml --epsilon 1 --delta 1e-6 --components 2 --adapt labels --alpha 0.5 -o new.sfumato",
+    "plan s.yaml --epsilon 1 --delta 1e-6 --mechanism clustmix --sigma-max 0.5 --tuning.points.steps 3",
     "fit data.csv --schema draft.yaml --epsilon 1 --delta 1e-6 -o new.sfumato",
     "sample r.sfumato -n 20 -o out.csv --seed 3",
     "sample r.sfumato -n 20 -o out.parquet --given ill=b --where age>40 --json",
@@ -143,12 +145,13 @@ VERBS = ["schema", "plan", "fit", "sample", "inspect", "ledger", "demo", "audit"
 OPTIONS = """
 -o --output --label --rows -n --seed --given --where --json --epsilon --delta --adjacency --mechanism --encoding --help
 --schema --delimiter --quote --csv-encoding --table --insecure-seed --version --ledger --dataset --open --give-back
---unit -x -- -
+--unit --components --adapt --alpha --sigma-max --form --tuning.gain --tuning.labels.rounds --no-training -x -- -
 """
 VALUES = """
 data.csv data.parquet s.yaml draft.yaml r.sfumato bad.sfumato empty.csv folder none.csv out.csv out.parquet new.sfumato
 l.db new.yaml new.json . 0 1 -1 3 1e-6 0.5 1,2 nan inf 1e999 -0 0x10 1_0 ٣ 1e-400 1e308 18446744073709551616 ill age
 age>3 ill=a age=5 =x x= label replace-one add-remove affine scores utf-16 latin-1 utf-8-sig idna ; , town
+mixture clustmix auto labels none
 """
 ODD_VALUES = ["", " ", "\t", "\x1b[31m", "a" * 300, "é" * 5000, "\udcff", "postgresql:x", "sqlite:"]
 values = st.one_of(

@@ -50,7 +50,7 @@ GROUP_SCHEMA = {
     "columns": {"y": {"type": "category", "values": ["no", "yes"]}},
     "groups": {"g": {"columns": "x{1..3}", "min": 0, "max": 9, "step": 1}},
 }
-SLICED = {"mechanism": "slicing", "training": False, "form": "rows", "adjacency": "replace-one", "slices": 1}
+SLICED = {"mechanism": sf.Slicing(form="rows", slices=1, training=None), "adjacency": "replace-one"}
 
 
 def run(data: bytes) -> None:
@@ -113,10 +113,10 @@ def good_releases() -> tuple[bytes, ...]:
     fits: list[tuple[Any, ...]] = [
         (frame, SCHEMA, {}),
         (plain, PLAIN_SCHEMA, {}),
-        (plain, PLAIN_SCHEMA, {"encoding": "affine"}),
+        (plain, PLAIN_SCHEMA, {"mechanism": sf.Mixture(encoding="affine")}),
         (frame, SCHEMA, {"mechanism": "clustmix"}),
         (images, GROUP_SCHEMA, {"mechanism": "clustmix"}),
-        (frame, SCHEMA, {"mechanism": "slicing", "training": False}),
+        (frame, SCHEMA, {"mechanism": sf.Slicing(training=None)}),
         (images, GROUP_SCHEMA, SLICED),
     ]
     path = scratch("releases") / "good.sfumato"

@@ -88,7 +88,7 @@ def _answer(path: Path, content: bytes, dialect: dict[str, str]) -> _Said | None
     try:
         table = open_table(path, **dialect)
         schema = BY_UNIT if "who" in table.names else SCHEMA
-        sf.fit(table, schema, epsilon=1, delta=1e-6, workers=1)
+        sf.fit(table, schema, epsilon=1, delta=1e-6, engine=sf.Local(workers=1))
     except SfumatoError as error:
         return _Said(str(error))
     return None

@@ -50,9 +50,13 @@ def test_the_wall_stands() -> None:
 
 
 PLANTED = {
-    "a mechanism opens a table": ("mechanisms/mixture.py", "from sfumato.tables import open_table", "never reaches"),
+    "a mechanism opens a table": (
+        "mechanisms/mixture/mixture_run.py",
+        "from sfumato.tables import open_table",
+        "never reaches",
+    ),
     "a mechanism asks the engine": (
-        "mechanisms/plan.py",
+        "mechanisms/budget.py",
         "import sfumato.private.engines.local",
         "never reaches",
     ),
@@ -157,9 +161,14 @@ def ways_round(source: str) -> set[str]:
     return {name for name in names_in(source) if name in hidden or name.startswith(("importlib.", "sys.modules."))}
 
 
+# Mechanisms of other packages are named by entry points: code that whoever installed it trusts.
+READS_ENTRY_POINTS = {"importlib.metadata", "importlib.metadata.EntryPoint", "importlib.metadata.entry_points"}
+ENTRY_POINTS = {PACKAGE / "mechanisms/__init__.py": READS_ENTRY_POINTS}
+
+
 @pytest.mark.parametrize("path", modules(*PUBLIC_SIDE, "private"), ids=lambda path: f"{path.parent.stem}-{path.stem}")
 def test_no_module_finds_a_way_round_the_wall(path: Path) -> None:
-    assert ways_round(path.read_text()) == set()
+    assert ways_round(path.read_text()) - ENTRY_POINTS.get(path, set()) == set()
 
 
 @pytest.mark.parametrize(

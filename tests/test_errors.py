@@ -201,7 +201,7 @@ def folder(path: Path) -> None:
 
 def bought(path: Path) -> None:
     """A release of slicing that was not trained."""
-    made = fit(path.parent / "data.csv", path.parent / "s.yaml", mechanism="slicing", training=False, insecure_seed=1)
+    made = fit(path.parent / "data.csv", path.parent / "s.yaml", mechanism=sf.Slicing(training=None), insecure_seed=1)
     made.save(path)
 
 
@@ -257,6 +257,11 @@ def alter(path: Path, statement: str) -> None:
 def linked_books(path: Path) -> None:
     books(path)
     os.link(path, path.with_name("other.db"))
+
+
+def config(name: str, more: str, make: Callable[[], Any]) -> Case:
+    """A mechanism that cannot be meant, or not with this schema."""
+    return Case(name, fit_line(more=more), ArgumentError, lambda: fit(mechanism=make()))
 
 
 def counted(name: str, more: str, error: type[SfumatoError], dataset: str = "people", **options: Any) -> Case:
@@ -440,66 +445,47 @@ ARGUMENTS = [
         "labels to adapt without a label",
         fit_line(schema="bare.yaml", more="--adapt labels"),
         ArgumentError,
-        lambda: fit(schema="bare.yaml", adapt=True),
+        lambda: fit(schema="bare.yaml", mechanism=sf.Mixture(adapt="labels")),
         {"bare.yaml": BARE},
     ),
     argument("an unknown mechanism", "mechanism", "magic", "magic"),
-    argument("sigma_max of a mixture", "sigma-max", "0.1", 0.1),
-    argument("alpha without anything to adapt", "alpha", "0.5", 0.5),
-    argument("points of a mixture", "adapt", "points", "points"),
-    Case(
-        "clustmix in data units",
-        fit_line(more="--mechanism clustmix --encoding affine"),
-        ArgumentError,
-        lambda: fit(mechanism="clustmix", encoding="affine"),
-    ),
+    Case("sigma_max of a mixture", fit_line(more="--sigma-max 0.1"), ArgumentError),
+    config("alpha without anything to adapt", "--alpha 0.5", lambda: sf.Mixture(alpha=0.5)),
+    config("points of a mixture", "--adapt points", lambda: sf.Mixture(adapt="points")),  # type: ignore[arg-type]
+    config("components that are no number", "--components many", lambda: sf.Mixture(components="many")),  # type: ignore[arg-type]
+    Case("a tuned number that is none", fit_line(more="--tuning.lloyd-rounds few")),
+    Case("clustmix in data units", fit_line(more="--mechanism clustmix --encoding affine"), ArgumentError),
     Case(
         "points without the extra",
         fit_line(more="--mechanism clustmix --adapt points"),
         MissingExtraError,
-        lambda: fit(mechanism="clustmix", adapt="points"),
+        lambda: fit(mechanism=sf.Clustmix(adapt="points")),
         lacking="jax",
     ),
     Case(
         "a group in data units",
         fit_line(schema="group.yaml", more="--encoding affine"),
         ArgumentError,
-        lambda: fit(schema="group.yaml", encoding="affine"),
+        lambda: fit(schema="group.yaml", mechanism=sf.Mixture(encoding="affine")),
         {"group.yaml": group("{columns: [age, town], min: 0, max: 1}")},
     ),
-    argument("slices of a mixture", "slices", "3", 3),
-    Case(
-        "an unknown form of slices",
-        fit_line(more="--mechanism slicing --form sums"),
-        ArgumentError,
-        lambda: fit(mechanism="slicing", form="sums"),
-    ),
-    Case(
-        "noisy rows whose number is private",
-        fit_line(more="--mechanism slicing --form rows"),
-        ArgumentError,
-        lambda: fit(mechanism="slicing", form="rows"),
-    ),
-    Case(
-        "slices where sums are asked",
-        fit_line(more="--mechanism slicing --slices 3"),
-        ArgumentError,
-        lambda: fit(mechanism="slicing", slices=3),
-    ),
-    Case(
+    Case("slices of a mixture", fit_line(more="--slices 3"), ArgumentError),
+    config("an unknown form of slices", "--mechanism slicing --form sums", lambda: sf.Slicing(form="sums")),  # type: ignore[arg-type]
+    config("noisy rows whose number is private", "--mechanism slicing --form rows", lambda: sf.Slicing(form="rows")),
+    config("slices where sums are asked", "--mechanism slicing --slices 3", lambda: sf.Slicing(slices=3)),
+    config(
         "noise by no theorem",
-        fit_line(more="--mechanism slicing --form rows --adjacency replace-one --calibration theorem2"),
-        ArgumentError,
-        lambda: fit(mechanism="slicing", form="rows", adjacency="replace-one", calibration="theorem2"),
+        "--mechanism slicing --calibration theorem2",
+        lambda: sf.Slicing(calibration="theorem2"),  # type: ignore[arg-type]
     ),
-    Case(
-        "components of a generator",
-        fit_line(more="--mechanism slicing --components 3"),
-        ArgumentError,
-        lambda: fit(mechanism="slicing", components=3),
+    config(
+        "a theorem where sums are asked",
+        "--mechanism slicing --calibration theorem1",
+        lambda: sf.Slicing(calibration="theorem1"),
     ),
-    argument("an unknown encoding", "encoding", "magic", "magic"),
-    argument("affine with a category column", "encoding", "affine", "affine"),
+    Case("components of a generator", fit_line(more="--mechanism slicing --components 3"), ArgumentError),
+    config("an unknown encoding", "--encoding magic", lambda: sf.Mixture(encoding="magic")),  # type: ignore[arg-type]
+    config("affine with a category column", "--encoding affine", lambda: sf.Mixture(encoding="affine")),
     Case("several epsilons, one no number", "plan s.yaml --epsilon 1,much --delta 1e-6", ArgumentError),
     Case("an option is missing", "plan s.yaml --epsilon 1"),
     Case("an unknown option", fit_line(more="--seed 3")),
@@ -516,17 +502,15 @@ RELEASES = [
     faulty_release("a model of an unknown kind", saying(model={"kind": "ours", "facts": {}})),
 ]
 TRAINING = [
-    Case(
+    config(
         "a training of no steps",
-        fit_line(more="--mechanism slicing --steps 0"),
-        ArgumentError,
-        lambda: fit(mechanism="slicing", training=sf.Training(steps=0)),
+        "--mechanism slicing --training.steps 0",
+        lambda: sf.Slicing(training=sf.Training(steps=0)),
     ),
-    Case(
+    config(
         "convolutions of what is no image",
-        fit_line(more="--mechanism slicing --architecture conv"),
-        ArgumentError,
-        lambda: fit(mechanism="slicing", training=sf.Training(architecture="conv")),
+        "--mechanism slicing --training.architecture conv",
+        lambda: sf.Slicing(training=sf.Training(architecture="conv")),
     ),
     Case(
         "training without the extra",
@@ -535,7 +519,7 @@ TRAINING = [
         lambda: fit(mechanism="slicing"),
         lacking="jax",
     ),
-    Case("options of training for a mixture", fit_line(more="--steps 100"), ArgumentError),
+    Case("options of training for a mixture", fit_line(more="--training.steps 100"), ArgumentError),
     Case("a mixture to train", "train r.sfumato", ArgumentError),
     refused_training("a rate above 1", "--rate 2", training=sf.Training(rate=2.0)),
     refused_training("an unknown divergence", "--divergence tv", training=sf.Training(divergence="tv")),

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_dir_shows_the_public_names_and_no_others() -> None:
     assert dir(sf) == sorted(sf.__all__)
-    assert {"fit", "load", "plan", "open_table", "Schema", "Ledger", "Training", "accounting"} <= set(dir(sf))
+    assert {"fit", "plan", "Schema", "Mixture", "Clustmix", "Slicing", "Local", "accounting"} <= set(dir(sf))
 
 
 def test_dir_of_a_fresh_interpreter_imports_nothing_heavy() -> None:

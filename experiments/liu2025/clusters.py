@@ -105,9 +105,8 @@ def _released(kind: str, setup: Setup, epsilon: float, seed: tuple[int, ...]) ->
         schema_of(setup, labelled=False),
         epsilon=epsilon,
         delta=DELTA,
-        encoding="affine",
+        mechanism=sf.Mixture(components=LOAD_CLASSES if kind == "private" else 1, encoding="affine"),
         rows=len(counted(setup, rng)),
-        components=LOAD_CLASSES if kind == "private" else 1,
         insecure_seed=int(rng.integers(2**63)),
     ).model.mixture
     return GaussianMixture(found.weights, found.means, found.covariances)

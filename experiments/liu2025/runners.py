@@ -89,7 +89,13 @@ def _strict(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator
     table, schema = frame_of(setup), schema_of(setup)
     rows = len(counted(setup, rng))
     found = sf.fit(
-        table, schema, epsilon=epsilon, delta=delta, encoding="affine", rows=rows, insecure_seed=seed
+        table,
+        schema,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=sf.Mixture(encoding="affine"),
+        rows=rows,
+        insecure_seed=seed,
     ).model.mixture
     return GaussianMixture(found.weights, found.means, found.covariances)
 

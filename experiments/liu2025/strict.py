@@ -17,7 +17,8 @@ from experiments.liu2025.runners import METHODS, release, schema_of
 from experiments.liu2025.setups import DELTA, Setup, synthetic
 from experiments.liu2025.sweeps import EPSILONS, kl_to_fit
 from sfumato.estimator import BINS
-from sfumato.mechanisms.forecast import best_forecast
+from sfumato.mechanisms.mixture import MixtureTuning
+from sfumato.mechanisms.mixture.affine_forecast import best_forecast
 from sfumato.private.accounting import calibrate
 
 COMPARED = ("printed", "naive-strict", "strict")
@@ -99,14 +100,16 @@ def forecast(trials: int, stem: Path) -> dict[str, Any]:
 
 
 def _expected(setup: Setup, epsilon: float) -> float:
-    plan = sf.plan(schema_of(setup), epsilon=epsilon, delta=DELTA, encoding="affine", rows=len(setup.x))
+    affine = sf.Mixture(encoding="affine")
+    plan = sf.plan(schema_of(setup), epsilon=epsilon, delta=DELTA, mechanism=affine, rows=len(setup.x))
     return sum(plan.expected_kl.values())
 
 
 def _expected_for(setup: Setup, epsilon: float) -> float:
     """The same formulas with the sizes that the classes have, which a plan does not know."""
     counts = np.bincount(setup.y, minlength=setup.classes).astype(np.float64)
-    return sum(best_forecast(np.sort(counts), [BINS] * setup.dim, calibrate(epsilon, DELTA)).expected_kl.values())
+    mu, looks = calibrate(epsilon, DELTA), MixtureTuning().looks
+    return sum(best_forecast(np.sort(counts), [BINS] * setup.dim, mu, looks).expected_kl.values())
 
 
 def _summary(kl: np.ndarray[Any, Any]) -> dict[str, float]:

@@ -21,13 +21,23 @@ SLICE_DIM = 2
 Maker = Callable[[DataSet, float, float, int | None, int], pd.DataFrame]
 
 
-def sliced(**options: Any) -> Maker:
-    """The strict slicing mechanism with these options of `sf.fit`."""
+def sliced(adjacency: str = "add-remove", **options: Any) -> Maker:
+    """The strict slicing mechanism with these options."""
+    mechanism = sf.Slicing(**options)
 
     def make(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
         assert data.schema is not None  # every data set here has one
-        given = {"epsilon": epsilon, "delta": delta, "rows": data.rows, "insecure_seed": seed, **options}
-        return sf.fit(data.train, data.schema, mechanism="slicing", **given).sample(rows, seed=seed)
+        release = sf.fit(
+            data.train,
+            data.schema,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            adjacency=adjacency,
+            rows=data.rows,
+            insecure_seed=seed,
+        )
+        return release.sample(rows, seed=seed)
 
     return make
 
@@ -61,7 +71,7 @@ CLAIMED = "claims DP for rows at distance 1"
 METHODS: dict[str, Method] = {
     REAL: Method("real rows", "none", three_a.real, random=False),
     "mixture": Method("mixture", "DP", three_a.mixture),
-    "untrained": Method("slicing, central, before training", "DP", sliced(form="central", training=False)),
+    "untrained": Method("slicing, central, before training", "DP", sliced(form="central", training=None)),
     "central": Method(f"slicing, central, k = {SLICE_DIM}", "DP", sliced(form="central", slice_dim=SLICE_DIM)),
     "central-replaced": Method(
         f"slicing, central, k = {SLICE_DIM}, a row replaced",

@@ -29,12 +29,12 @@ JUDGED_BY = ("LightGBM", "logistic regression", "kernel ridge, NTK")
 
 def approximate(data: DataSet, seed: int) -> pd.DataFrame:
     """Cells and their shape alone, as good as without noise."""
-    return made(data, seed, epsilon=WITHOUT_NOISE, adapt=False)
+    return made(data, seed, epsilon=WITHOUT_NOISE, adapt=None)
 
 
 def anonymise(data: DataSet, seed: int) -> pd.DataFrame:
     """The same with the noise that epsilon asks for."""
-    return made(data, seed, adapt=False)
+    return made(data, seed, adapt=None)
 
 
 def adapted(what: str, alpha: float) -> Callable[[DataSet, int], pd.DataFrame]:
@@ -45,7 +45,7 @@ def adapted(what: str, alpha: float) -> Callable[[DataSet, int], pd.DataFrame]:
 def made(data: DataSet, seed: int, *, epsilon: float = EPSILON, **options: Any) -> pd.DataFrame:
     """Rows of a strict clustmix release."""
     known = {"delta": data.delta, "rows": data.rows, "insecure_seed": seed}
-    release = sf.fit(data.train, data.schema, epsilon=epsilon, mechanism="clustmix", **known, **options)
+    release = sf.fit(data.train, data.schema, epsilon=epsilon, mechanism=sf.Clustmix(**options), **known)
     return release.sample(len(data.train), seed=seed)
 
 

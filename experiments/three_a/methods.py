@@ -58,17 +58,17 @@ def real(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: in
 
 def mixture(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
     """The strict mixture as it comes."""
-    return _sampled(data, epsilon, delta, seed, rows)
+    return _sampled(data, epsilon, delta, seed, rows, sf.Mixture())
 
 
 def mixture_adapted(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
     """The strict mixture with label adaptation."""
-    return _sampled(data, epsilon, delta, seed, rows, adapt=True)
+    return _sampled(data, epsilon, delta, seed, rows, sf.Mixture(adapt="labels"))
 
 
 def clustmix(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
     """The strict ClustMix."""
-    return _sampled(data, epsilon, delta, seed, rows, mechanism="clustmix")
+    return _sampled(data, epsilon, delta, seed, rows, sf.Clustmix())
 
 
 def printed(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
@@ -181,11 +181,17 @@ PUBLISHED: dict[str, dict[str, float]] = {
 }
 
 
-def _sampled(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int, **options: Any) -> pd.DataFrame:
+def _sampled(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int, mechanism: Any) -> pd.DataFrame:
     """Fit and sample."""
     if data.schema is None:
         raise NotThere(f"{data.name} has no schema yet")
     release = sf.fit(
-        data.train, data.schema, epsilon=epsilon, delta=delta, rows=data.rows, insecure_seed=seed, **options
+        data.train,
+        data.schema,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        rows=data.rows,
+        insecure_seed=seed,
     )
     return release.sample(rows, seed=seed)

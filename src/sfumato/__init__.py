@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _HOMES = {
+    "Clustmix": "sfumato.mechanisms",
     "Guarantee": "sfumato.guarantee",
     "Ledger": "sfumato.ledger.ledger",
-    "Plan": "sfumato.mechanisms.plan",
+    "Local": "sfumato.engines",
+    "Mixture": "sfumato.mechanisms",
+    "Plan": "sfumato.mechanisms",
     "PrivateMixture": "sfumato.estimator",
     "Release": "sfumato.release.release",
     "Schema": "sfumato.schema.schema",
+    "Slicing": "sfumato.mechanisms",
+    "Spending": "sfumato.progress",
+    "Step": "sfumato.progress",
     "accounting": "sfumato",
     "errors": "sfumato",
     "fit": "sfumato.api",
@@ -23,12 +29,18 @@ _HOMES = {
     "Training": "sfumato.training.settings",
 }
 __all__ = [
+    "Clustmix",
     "Guarantee",
     "Ledger",
+    "Local",
+    "Mixture",
     "Plan",
     "PrivateMixture",
     "Release",
     "Schema",
+    "Slicing",
+    "Spending",
+    "Step",
     "Training",
     "__version__",
     "accounting",
@@ -42,10 +54,12 @@ __all__ = [
 if TYPE_CHECKING:
     from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
+    from sfumato.engines import Local
     from sfumato.estimator import PrivateMixture
     from sfumato.guarantee import Guarantee
     from sfumato.ledger.ledger import Ledger
-    from sfumato.mechanisms.plan import Plan
+    from sfumato.mechanisms import Clustmix, Mixture, Plan, Slicing
+    from sfumato.progress import Spending, Step
     from sfumato.release.release import Release
     from sfumato.schema.schema import Schema
     from sfumato.tables import open_table

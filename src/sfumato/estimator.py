@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sfumato.api import fit
 from sfumato.errors import ArgumentError
 from sfumato.ledger.ledger import Ledger
+from sfumato.mechanisms import Mixture
 from sfumato.models import MixtureModel
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.schema import Schema
@@ -88,9 +89,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
             epsilon=self.epsilon,
             delta=self.delta,
             adjacency=self.adjacency,
-            encoding="affine",
+            mechanism=Mixture(components=self.components_per_class, encoding="affine"),
             rows=self.rows,
-            components=self.components_per_class,
             ledger=self.ledger,
             dataset=self.dataset,
             insecure_seed=self.insecure_seed,

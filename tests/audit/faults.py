@@ -208,7 +208,7 @@ class TellsCounts(Job):
     def release(self, curator: Asker, *others: Any) -> Release:
         made = super().release(curator, *others)
         assert isinstance(made.model, GeneratorModel)
-        query = Histograms(self.layout.sizes, self.layout.classes, self.plan.column_shares)
+        query = Histograms(self.layout.sizes, self.layout.classes, self.plan.details.histograms.column_shares)
         counts = unpack(query, self.engine.total(query))[0].sum(axis=1) + 0.5  # a release wants them positive
         return replace(made, model=replace(made.model, bought=replace(made.model.bought, counts=counts)))
 

@@ -30,7 +30,9 @@ from sfumato.audit.queries import (
 )
 from sfumato.audit.run import Verdict, decide, run
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms import adapt, groups
+from sfumato.mechanisms import Mixture
+from sfumato.mechanisms.clustmix import ClustmixTuning
+from sfumato.mechanisms.tuning import GroupTuning, LabelTuning
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.histograms import Histograms
 from sfumato.schema.schema import Schema
@@ -117,18 +119,18 @@ def test_several_components_are_as_private_as_claimed(adjacency: Adjacency) -> N
         assert both.mean() <= 0.5 + 6.0 / np.sqrt(2 * trials), game.pair
 
 
-@pytest.fixture
-def few_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+FEW_DRAWN = ClustmixTuning(labels=LabelTuning(drawn=2000), groups=GroupTuning(label_drawn=500, free_steps=5))
+
+
+def few_drawn(game: FitGame) -> FitGame:
     """Less of what a fit does for free, without any private row."""
-    monkeypatch.setattr(adapt, "DRAWN", 2000)
-    monkeypatch.setattr(groups, "DRAWN", 500)
-    monkeypatch.setattr(groups, "FREE_STEPS", 5)
+    return replace(game, mechanism=replace(game.mechanism, tuning=FEW_DRAWN))  # type: ignore[type-var]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_clustmix_stays_within_the_claim(adjacency: Adjacency, few_drawn: None) -> None:
-    for game in clustmix(ONE, adjacency):
+def test_clustmix_stays_within_the_claim(adjacency: Adjacency) -> None:
+    for game in map(few_drawn, clustmix(ONE, adjacency)):
         found = verdict(game, 12, adjacency=adjacency)
         assert not found.violation, found.headline()
         answers = found.findings[0]
@@ -138,8 +140,8 @@ def test_clustmix_stays_within_the_claim(adjacency: Adjacency, few_drawn: None) 
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["scores", "group"])
-def test_clustmix_with_half_the_sensitivity_shows_in_its_answers(place: int, few_drawn: None) -> None:
-    game = replace(clustmix(ONE, ADD_REMOVE)[place], curator=faults.half_the_sensitivity)
+def test_clustmix_with_half_the_sensitivity_shows_in_its_answers(place: int) -> None:
+    game = replace(few_drawn(clustmix(ONE, ADD_REMOVE)[place]), curator=faults.half_the_sensitivity)
     answers = verdict(game, 20).findings[0]
     both = np.concatenate([answers.with_row, -answers.without])
     assert both.mean() > 0.5 + 5.0 / np.sqrt(40)
@@ -185,8 +187,8 @@ def test_a_bound_read_off_the_data_is_convicted() -> None:
     known = PLACES.dump()
     schema = Schema.of({**known, "columns": known["columns"] | {"x": place, "y": place}})
     (outlier,) = affine(ONE, ADD_REMOVE)
-    healthy = replace(outlier, schema=schema, options={})
-    broken = faults.RangeReadOffTheData(healthy.pair, ONE, ADD_REMOVE, healthy.tables, schema)
+    healthy = replace(outlier, schema=schema, mechanism=Mixture())
+    broken = faults.RangeReadOffTheData(healthy.pair, ONE, ADD_REMOVE, healthy.tables, schema, healthy.mechanism)
     found = verdict(broken, 40)
     assert found.violation
     assert found.findings[2].bound.auc == 1.0, "the released file itself gives it away"

@@ -15,8 +15,8 @@ from sfumato.audit.game import Claim, Game
 from sfumato.audit.mixture import FitGame, file_numbers, noisy_rows, slicing
 from sfumato.audit.run import AUDITS, Verdict, decide, run
 from sfumato.audit.slicing import PrintedGame, published_slicing, slicing_rows
-from sfumato.mechanisms import slicing as slicing_module
 from sfumato.mechanisms.asker import Client
+from sfumato.mechanisms.slicing import SlicingTuning, WaveTuning
 from sfumato.models import GeneratorModel
 from sfumato.private.accounting import Adjacency
 from sfumato.private.slicing import rows as rows_module
@@ -95,10 +95,10 @@ def test_the_audit_runs_by_its_name() -> None:
     assert len(found.findings) == 8
 
 
-@pytest.fixture
-def few_waves(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_waves(game: FitGame) -> FitGame:
     """Fewer numbers, which divide the same budget."""
-    monkeypatch.setattr(slicing_module, "FEWEST_WAVES", 40)
+    few = SlicingTuning(waves=WaveTuning(fewest=40))
+    return replace(game, mechanism=replace(game.mechanism, tuning=few))  # type: ignore[type-var]
 
 
 def ratios(game: FitGame, trials: int) -> np.ndarray:
@@ -109,24 +109,24 @@ def ratios(game: FitGame, trials: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_a_whole_fit_stays_within_the_claim(adjacency: Adjacency, few_waves: None) -> None:
+def test_a_whole_fit_stays_within_the_claim(adjacency: Adjacency) -> None:
     games = slicing(ONE, adjacency)
     assert len(games) == (4 if adjacency is REPLACE else 2)
     for game in games:
-        both = ratios(game, 25)
+        both = ratios(few_waves(game), 25)
         assert -6.0 / np.sqrt(50) < both.mean() < 0.5 + 6.0 / np.sqrt(50), game.pair
         assert both.std() < 1.0 + 6.0 / np.sqrt(100), game.pair
 
 
-def test_a_row_that_joins_uses_up_the_whole_budget(few_waves: None) -> None:
+def test_a_row_that_joins_uses_up_the_whole_budget() -> None:
     both = ratios(slicing(ONE, Adjacency.ADD_REMOVE)[0], 100)
     assert both.mean() == pytest.approx(0.5, abs=5.5 / np.sqrt(200))
     assert both.std() == pytest.approx(1.0, abs=5.5 / np.sqrt(400))
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["scores", "group"])
-def test_waves_with_half_the_sensitivity_show_in_a_fit(place: int, few_waves: None) -> None:
-    game = replace(slicing(ONE, Adjacency.ADD_REMOVE)[place], curator=faults.half_the_sensitivity)
+def test_waves_with_half_the_sensitivity_show_in_a_fit(place: int) -> None:
+    game = replace(few_waves(slicing(ONE, Adjacency.ADD_REMOVE)[place]), curator=faults.half_the_sensitivity)
     assert ratios(game, 40).mean() > 0.5 + 5.0 / np.sqrt(80)
 
 
@@ -137,9 +137,9 @@ def test_rows_with_half_the_noise_show_in_a_fit() -> None:
         assert ratios(game, 50).mean() < 0.5 + 6.0 / np.sqrt(100), game.pair
 
 
-def test_true_counts_in_the_file_are_convicted(few_waves: None) -> None:
-    healthy = slicing(ONE, Adjacency.ADD_REMOVE)[0]
-    leaky = faults.TrueCounts(healthy.pair, ONE, healthy.adjacency, healthy.tables, healthy.schema, healthy.options)
+def test_true_counts_in_the_file_are_convicted() -> None:
+    healthy = few_waves(slicing(ONE, Adjacency.ADD_REMOVE)[0])
+    leaky = faults.TrueCounts(healthy.pair, ONE, healthy.adjacency, healthy.tables, healthy.schema, healthy.mechanism)
     answers, noise, file = decide("test", [leaky], ONE, leaky.adjacency, 100, seed=7).findings
     assert ONE.broken_by(file.bound)
     assert file.bound.auc == 1.0
@@ -148,10 +148,10 @@ def test_true_counts_in_the_file_are_convicted(few_waves: None) -> None:
     assert not decide("test", [healthy], ONE, healthy.adjacency, 100, seed=7).violation
 
 
-def test_every_number_of_a_file_is_seen(few_waves: None) -> None:
+def test_every_number_of_a_file_is_seen() -> None:
     """Arrays, also of rows in any order, what the document says, and weights that are not what they begin with."""
     (alone, _) = noisy_rows(ONE)
-    for game in (slicing(ONE, REPLACE)[1], alone):
+    for game in (few_waves(slicing(ONE, REPLACE)[1]), alone):
         job = game._job(True, 3)
         made = job.release(Client(job.curator()))
         assert isinstance(made.model, GeneratorModel)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.metadata import EntryPoint
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,6 +16,7 @@ from tests.calls import Call, Result
 from tests.cli.lines import FIT, altered, document
 
 import sfumato as sf
+from sfumato.config import option
 
 
 @pytest.mark.parametrize("data", ["data.csv", "data.parquet"])
@@ -22,7 +27,7 @@ def test_fit(data: str, folder: Path, call: Call) -> None:
     assert "(1, 1e-06)-differentially private" in result.out
     asked = result.err.splitlines()
     planned = sf.plan("s.yaml", epsilon=1, delta=1e-6)
-    assert [line.split(":")[0] for line in asked] == [f"asking for {each.name}" for each in planned.rounds]
+    assert [line.split(":")[0] for line in asked] == [f"asking for {each.title}" for each in planned.rounds]
     assert all("% of the budget (mu 0." in line for line in asked)
     assert sf.load("new.sfumato").guarantee.epsilon == 1.0
     assert sorted(path.name for path in folder.glob("*.sfumato")) == ["new.sfumato", "r.sfumato"]
@@ -34,7 +39,7 @@ def test_each_round_is_announced_before_it_is_asked(folder: Path, call: Call, mo
     real = LocalEngine.total
 
     def fail_second(self: LocalEngine, query: Any) -> Any:
-        if type(query).__name__ == "GroupSums":
+        if type(query).__name__ != "Histograms":
             raise sf.errors.TableError("stopped here")
         return real(self, query)
 
@@ -64,7 +69,7 @@ def test_clustmix(folder: Path, call: Call) -> None:
     assert found["mechanism"] == "clustmix"
     assert found["alpha"] == 0.5
     planned = document(call("plan", "s.yaml", "--epsilon", "1", "--delta", "1e-6", "--json", *options))[0]
-    assert [each["name"] for each in planned["rounds"]] == [each["name"] for each in found["guarantee"]["spends"]]
+    assert [each["title"] for each in planned["rounds"]] == [each["name"] for each in found["guarantee"]["spends"]]
     assert planned["expected_kl"] == {}
     assert "A clustmix release (scores encoding) of 3 columns." in call("inspect", "new.sfumato").out
     assert call("sample", "new.sfumato", "-n", 3, "-o", "rows.csv", "--given", "town=Ulm").code == 0
@@ -147,3 +152,46 @@ def test_an_interrupt_is_one_line(folder: Path, call: Call, monkeypatch: pytest.
     monkeypatch.setattr("sfumato.api.fit", interrupt)
     result = call(*FIT)
     assert result == Result(130, "", "interrupted: nothing was written\n")
+
+
+@pytest.mark.parametrize("verb", ["fit", "plan"])
+def test_a_verb_has_few_parameters_of_its_own(verb: str) -> None:
+    """What one mechanism alone understands is a field of its config."""
+    module = import_module(f"sfumato.cli.verbs.{verb}")
+    assert len(signature(getattr(module, verb)).parameters) <= 13
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A mechanism from outside: it asks for the histograms alone."""
+
+    name: ClassVar[str] = "guess"
+    share: float = option(1.0, help="Part of the budget for the histograms.", unit="of mu^2")
+
+    def plan(self, public: Any) -> Any:
+        from sfumato.mechanisms import Mixture
+
+        return replace(Mixture(components=1).plan(public), mechanism=self.name, notes={"share": self.share})
+
+    def run(self, curator: Any, plan: Any) -> Any:
+        from sfumato.mechanisms import Mixture
+
+        return Mixture(components=1).run(curator, plan)
+
+
+def test_a_mechanism_of_another_package(folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato import mechanisms
+
+    point = EntryPoint("guess", f"{__name__}:Guess", mechanisms.ENTRY_POINTS)
+    monkeypatch.setattr(EntryPoint, "load", lambda self: Guess)
+    monkeypatch.setattr(mechanisms, "entry_points", lambda group: (point,))
+    monkeypatch.setattr(mechanisms, "_registered", dict(mechanisms._registered))
+    shown = " ".join(call("fit", "--mechanism", "guess", "--help").out.split())
+    assert "Options of guess: --share <float> Part of the budget for the histograms. [default: 1 of mu^2]" in shown
+    planned = document(
+        call("plan", "s.yaml", "--epsilon", 1, "--delta", "1e-6", "--mechanism", "guess", "--share", 0.5, "--json")
+    )
+    assert planned[0]["notes"] == {"share": 0.5}
+    assert call(*altered(mechanism="guess", share="0.5")).code == 0
+    refused = call(*altered(share="0.5"))
+    assert (refused.code, refused.err.split(";")[0]) == (2, "error: --share is for mechanism guess")

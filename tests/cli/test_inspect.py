@@ -38,7 +38,7 @@ def test_the_promise_is_true_of_each_adjacency(folder: Path, call: Call) -> None
 
 @pytest.mark.parametrize("slices", [(), ("--slices", "1")], ids=["noisy rows", "slices"])
 def test_the_promise_of_a_file_of_noisy_rows(slices: tuple[str, ...], folder: Path, call: Call) -> None:
-    options = ("--mechanism", "slicing", "--no-train", "--form", "rows", "--adjacency", "replace-one", *slices)
+    options = ("--mechanism", "slicing", "--no-training", "--form", "rows", "--adjacency", "replace-one", *slices)
     text = told(call, *options)
     assert "every row is in it, with noise, and how many rows there are is public" in text
     assert "whether or not" not in text

@@ -61,10 +61,10 @@ def test_plan_of_slicing(folder: Path, call: Call) -> None:
     assert "slices: noisy rows, which tell more than as many projections would" in shown
     assert "share of rows" in shown
     shown = call(*base, *rows, "--slices", 1).out
-    assert "slices: 2 noisy projections of every row (gaussian, slices of 2 dimensions)" in shown
+    assert "slices: 2 noisy projections of every row (slices of 2 dimensions)" in shown
     assert "noise on a number of a row" in shown
     first, second = document(call(*base, *rows, "--slices", 1, "--json"))
-    assert first["slicing"]["form"] == "rows"
-    assert first["slicing"]["slices"][0]["projections"] == 2
-    assert first["slicing"]["slices"][0]["sigma"] > second["slicing"]["slices"][0]["sigma"]
-    assert document(call("plan", "s.yaml", "--epsilon", 1, "--delta", "1e-6", "--json"))[0]["slicing"] is None
+    assert first["mechanism"] == "slicing"
+    assert first["slices"][0]["projections"] == 2
+    assert first["slices"][0]["sigma"] > second["slices"][0]["sigma"]
+    assert document(call("plan", "s.yaml", "--epsilon", 1, "--delta", "1e-6", "--json"))[0]["slices"] == []

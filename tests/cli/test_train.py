@@ -22,15 +22,17 @@ from sfumato.models import GeneratorModel, generator_model
 from sfumato.models.generator import OwnGenerator, Progress
 
 SLICING = altered(mechanism="slicing")
-BUY = (*SLICING, "--no-train")
-QUICK = ("--steps", 5, "--width", 4, "--depth", 1)
+BUY = (*SLICING, "--no-training")
+SMALL = {"steps": 5, "width": 4, "depth": 1}
+QUICK = tuple(word for name, value in SMALL.items() for word in (f"--{name}", value))
+QUICK_FIT = tuple(word for name, value in SMALL.items() for word in (f"--training.{name}", value))
 
 
 @pytest.fixture(scope="module")
 def bought_bytes(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A release of slicing that was bought and not trained."""
     place = tmp_path_factory.mktemp("bought") / "b.sfumato"
-    sf.fit(frame, sf.Schema.parse(SCHEMA), epsilon=1, delta=1e-6, mechanism="slicing", training=False).save(place)
+    sf.fit(frame, sf.Schema.parse(SCHEMA), epsilon=1, delta=1e-6, mechanism=sf.Slicing(training=None)).save(place)
     return place.read_bytes()
 
 
@@ -87,7 +89,7 @@ def test_fit_without_training(folder: Path, call: Call) -> None:
 
 def test_fit_and_train_again_and_again(folder: Path, call: Call) -> None:
     pytest.importorskip("jax")
-    result = call(*SLICING, *QUICK)
+    result = call(*SLICING, *QUICK_FIT)
     assert result.code == 0
     assert result.err.splitlines()[-1].startswith("training: step 5 of at most 5, loss ")
     made = read()
@@ -142,6 +144,7 @@ PLAN = ("--mechanism", "slicing")
 
 # --- what is refused
 
+FOR_SLICING = "is for mechanism slicing; mixture has --components, --adapt, "
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "a mixture": (
         ("train", "r.sfumato"),
@@ -158,14 +161,15 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "another width": (("train", "b.sfumato", "--warm", "--width", 3), "a warm start needs the architecture, width"),
     "a folder": (("train", "b.sfumato", "-o", "."), "it is a folder"),
     "no such folder": (("train", "b.sfumato", "-o", "nowhere/r"), "cannot write nowhere/r"),
-    "fit: no image": ((*SLICING, "--architecture", "conv"), "architecture 'conv' is for images"),
-    "fit: no steps": ((*SLICING, "--steps", 0), "steps must be a whole number from 1"),
-    "fit: steps of a mixture": ((*FIT, "--steps", 9), "options of training are for mechanism 'slicing'"),
-    "fit: no training of a mixture": ((*FIT, "--no-train"), "options of training are for mechanism 'slicing'"),
-    "fit: form of a mixture": ((*FIT, "--form", "rows"), "form is for mechanism 'slicing'"),
+    "fit: no image": ((*SLICING, "--training.architecture", "conv"), "architecture 'conv' is for images"),
+    "fit: no steps": ((*SLICING, "--training.steps", 0), "steps must be a whole number from 1"),
+    "fit: steps of a mixture": ((*FIT, "--training.steps", 9), f"--training.steps {FOR_SLICING}"),
+    "fit: no training of a mixture": ((*FIT, "--no-training"), f"--no-training {FOR_SLICING}"),
+    "fit: form of a mixture": ((*FIT, "--form", "rows"), f"--form {FOR_SLICING}"),
     "fit: rows of another adjacency": ((*SLICING, "--form", "rows"), "it needs adjacency 'replace-one'"),
     "fit: slices of sums": ((*SLICING, "--slices", 3), "slices is for form 'rows'"),
-    "fit: adapt": ((*SLICING, "--adapt", "labels"), "adapt is for mechanisms 'mixture' and 'clustmix'"),
+    "fit: adapt": ((*SLICING, "--adapt", "labels"), "--adapt is for mechanism mixture or clustmix; slicing has --form"),
+    "fit: an option of none": ((*SLICING, "--steps", 5), "No such option: --steps"),
 }
 
 
@@ -227,7 +231,7 @@ def test_an_interrupt_before_the_first_step_leaves_what_was_bought(
 ) -> None:
     pytest.importorskip("jax")
     never(monkeypatch)
-    result = call(*SLICING, *QUICK)
+    result = call(*SLICING, *QUICK_FIT)
     assert result.code == 130
     line = result.err.splitlines()[-1]
     assert line.startswith("interrupted: new.sfumato holds what was bought and how far the training is; ")
@@ -246,7 +250,7 @@ def test_an_interrupt_with_a_ledger_tells_of_the_file(
     pytest.importorskip("jax")
     assert call("ledger", "l.db", "--open", "people", "--epsilon", 2, "--delta", "1e-5").code == 0
     never(monkeypatch)
-    result = call(*SLICING, *QUICK, "--ledger", "l.db", "--dataset", "people")
+    result = call(*SLICING, *QUICK_FIT, "--ledger", "l.db", "--dataset", "people")
     assert result.code == 130
     assert result.err.splitlines()[-1].startswith("interrupted: new.sfumato holds what was bought")
     (account,) = sf.Ledger("l.db").accounts()

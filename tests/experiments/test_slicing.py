@@ -22,6 +22,7 @@ from experiments.three_a import data as three_a
 from experiments.three_a.data import DataSet, MissingData
 from experiments.three_a.methods import Method, NotThere
 
+import sfumato as sf
 from sfumato.published import baselines
 from sfumato.schema.schema import Category, Number, Schema
 
@@ -236,10 +237,11 @@ def test_slicing_is_asked_for_by_its_options(
 
     monkeypatch.setattr(methods.sf, "fit", fit)
     assert len(methods.METHODS[name](few["adult"], 2.0, 1e-3, 5, rows=7).frame) == 7
-    assert asked["mechanism"] == "slicing"
-    assert asked["form"] == ("rows" if name.startswith("rows") else "central")
-    assert asked["slice_dim"] == (int(name[-1]) if name.startswith("rows") else 2)
-    assert asked.get("adjacency", "add-remove") == ("add-remove" if name == "central" else "replace-one")
+    mechanism = asked["mechanism"]
+    assert isinstance(mechanism, sf.Slicing)
+    assert mechanism.form == ("rows" if name.startswith("rows") else "central")
+    assert mechanism.slice_dim == (int(name[-1]) if name.startswith("rows") else 2)
+    assert asked["adjacency"] == ("add-remove" if name == "central" else "replace-one")
     assert (asked["epsilon"], asked["insecure_seed"], asked["rows"]) == (2.0, 5, few["adult"].rows)
 
 

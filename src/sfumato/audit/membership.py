@@ -15,6 +15,7 @@ import pandas as pd
 from sfumato.api import fit
 from sfumato.audit.game import Attack, Claim
 from sfumato.demo import adult
+from sfumato.engines import Local
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.schema import Category, Number, Schema
@@ -71,7 +72,7 @@ class MembershipGame:
             adjacency=self.adjacency,
             rows=ROWS,
             insecure_seed=seed,
-            workers=1,
+            engine=Local(workers=1),
         )
         return release.sample(ROWS, seed=int(rng.integers(1 << 32)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,8 @@ from sfumato.arrays import NamedArrays
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, VIEW, Insider
 from sfumato.audit.queries import Tables
+from sfumato.engines import Local
+from sfumato.mechanisms import Clustmix, Mechanism, Mixture, Slicing
 from sfumato.mechanisms.asker import Client
 from sfumato.models import GeneratorModel
 from sfumato.models.bought import BoughtRows
@@ -54,7 +56,7 @@ class FitGame:
     adjacency: Adjacency
     tables: Tables
     schema: Schema
-    options: dict[str, Any] = field(default_factory=dict)
+    mechanism: Mechanism
     curator: Callable[[Job], Curator] = Job.curator
     room: int = 0  # numbers that an array may have, where noise says how many
 
@@ -76,10 +78,10 @@ class FitGame:
             self.schema,
             epsilon=self.claim.epsilon,
             delta=self.claim.delta,
+            mechanism=self.mechanism,
             adjacency=self.adjacency,
+            engine=Local(workers=1),
             insecure_seed=seed,
-            workers=1,
-            **self.options,
         )
 
     @cached_property
@@ -90,7 +92,7 @@ class FitGame:
 
 def mixture(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     """The mixture mechanism, one Gaussian a class, on tables that differ in its most telling rows."""
-    one = {"components": 1}
+    one = Mixture(components=1)
     return [FitGame(pair, claim, adjacency, tables, schema, one) for pair, tables, schema in _pairs(adjacency)]
 
 
@@ -103,7 +105,7 @@ def affine(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
         Adjacency.LABEL: ("the label of an outlier flipped into an empty class", [far], [other]),
     }[adjacency]
     tables = _frames(_crowd(), without, with_row)
-    return [FitGame(pair, claim, adjacency, tables, PLACES, {"encoding": "affine"})]
+    return [FitGame(pair, claim, adjacency, tables, PLACES, Mixture(encoding="affine"))]
 
 
 def components(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
@@ -116,24 +118,27 @@ def components(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     }[adjacency]
     tables = _frames(crowd, without, with_row)
     return [
-        FitGame(f"an extreme row, {what}", claim, adjacency, tables, PLACES, {"components": 2} | options)
-        for what, options in (("cells of scores", {}), ("clusters in data units", {"encoding": "affine"}))
+        FitGame(f"an extreme row, {what}", claim, adjacency, tables, PLACES, mechanism)
+        for what, mechanism in (
+            ("cells of scores", Mixture(components=2)),
+            ("clusters in data units", Mixture(components=2, encoding="affine")),
+        )
     ]
 
 
 def adapted(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     """The same mechanism with part of the budget on the labels."""
-    options = {"components": 1, "adapt": True}
-    return [FitGame(pair, claim, adjacency, tables, schema, options) for pair, tables, schema in _pairs(adjacency)]
+    adapts = Mixture(components=1, adapt="labels")
+    return [FitGame(pair, claim, adjacency, tables, schema, adapts) for pair, tables, schema in _pairs(adjacency)]
 
 
 def clustmix(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     """clustmix with adapted labels: cells of normal scores, and columns in a group."""
     pair, tables, schema = next(_pairs(adjacency))
-    options = {"mechanism": "clustmix", "adapt": "labels", "components": 2, "sigma_max": 1.0}
+    mechanism = Clustmix(adapt="labels", components=2, sigma_max=1.0)
     grouped = _twice(tables[0]), _twice(tables[1])
     return [
-        FitGame(f"{pair}, {what}", claim, adjacency, tables, schema, options, room=MOST_NUMBERS)
+        FitGame(f"{pair}, {what}", claim, adjacency, tables, schema, mechanism, room=MOST_NUMBERS)
         for what, tables, schema in (("cells of scores", tables, schema), ("columns in a group", grouped, PARTS))
     ]
 
@@ -144,9 +149,9 @@ def slicing(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     this game may train what they like on what they see."""
     pair, tables, schema = next(_pairs(adjacency))
     grouped = _twice(tables[0]), _twice(tables[1])
-    options = {"mechanism": "slicing"}
+    bought = Slicing(training=None)
     games = [
-        FitGame(f"{pair}, {what}", claim, adjacency, tables, schema, options)
+        FitGame(f"{pair}, {what}", claim, adjacency, tables, schema, bought)
         for what, tables, schema in (("waves of scores", tables, schema), ("waves of a group", grouped, PARTS))
     ]
     return games + (noisy_rows(claim) if adjacency is Adjacency.REPLACE_ONE else [])
@@ -155,7 +160,7 @@ def slicing(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
 def noisy_rows(claim: Claim, **options: Any) -> list[FitGame]:
     """slicing of every row. Rows in the crowd are alike, so that the insider's statistic is the best although their
     order is not known."""
-    asked = {"mechanism": "slicing", "form": "rows"} | options
+    asked = Slicing(form="rows", training=None, **options)
     return [
         FitGame(
             f"{who} replaced by its opposite of another class, noisy rows",

@@ -21,7 +21,7 @@ from sfumato.audit.insider import Insider
 from sfumato.audit.queries import CORNER, GROUP, HIGH, LOW, MIDDLE, NUMBER, RADIUS, Summed
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.questions import row_question, score_image
-from sfumato.mechanisms.row_planning import RowPlan, plan_rows
+from sfumato.mechanisms.slicing.row_planning import RowPlan, plan_rows
 from sfumato.private.accounting import Adjacency, Budget, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine

@@ -10,6 +10,7 @@ import typer
 
 from sfumato import __version__
 from sfumato.cli.interrupts import Interrupted
+from sfumato.cli.mechanism_options import FitCommand, MechanismCommand
 from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
 from sfumato.cli.tables import TableCommand
@@ -29,8 +30,8 @@ app = typer.Typer(
 INTERRUPTED = 130  # what typer makes of Ctrl-C
 
 app.command(cls=TableCommand)(schema.schema)
-app.command()(plan.plan)
-app.command(cls=TableCommand)(fit.fit)
+app.command(cls=MechanismCommand)(plan.plan)
+app.command(cls=FitCommand)(fit.fit)
 app.command(cls=train.TrainCommand)(train.train)
 app.command()(sample.sample)
 app.command()(inspect.inspect)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.output import say
 
-TOLD_STEPS = 50  # of training, between two lines about it
+if TYPE_CHECKING:
+    from sfumato.progress import Event
+
+TOLD_STEPS = 50  # of moving points, between two lines about it
 
 
 @contextmanager
@@ -27,10 +30,14 @@ def working(what: str, total: int | None = None) -> Iterator[Any]:
         yield lambda done: progress.advance(task, done)
 
 
-def tell_steps(step: int, steps: int, loss: float) -> None:
-    """Tell how far the points of clustmix have moved."""
-    if step % TOLD_STEPS == 0:
-        say(f"moving points: step {step} of at most {steps}, loss {loss:.4f}")
+def tell(event: Event) -> None:
+    """Tell what a fit is doing: every round before it is asked, and now and then how far points have moved."""
+    from sfumato.progress import Spending
+
+    if isinstance(event, Spending):
+        say(str(event))
+    elif event.step % TOLD_STEPS == 0:
+        say(f"moving points: {event}")
 
 
 def tell_training(step: int, steps: int, loss: float) -> None:

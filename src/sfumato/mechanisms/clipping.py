@@ -6,6 +6,7 @@ d (d + 2) ... (d + 2j - 2) times the tail of the chi-square with d + 2j degrees:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from sfumato.schema.layout import FloatArray
 
 SPREADS = np.geomspace(0.01, 4.0, 64)  # of the rows, where one was expected
 TRIED = np.geomspace(0.6, 4.0, 96)  # radii, in units of the root of the dimension
+SPREAD_FLOOR = 1e-3  # of a class whose columns are all constant
 
 
 @dataclass(frozen=True)
@@ -100,3 +102,8 @@ def _spread(dim: int, radius: float, trace: float) -> float:
     """The variance at which rows clipped to the radius have such a mean square."""
     left = SPREADS * Clip(dim, radius / np.sqrt(SPREADS)).second
     return float(np.interp(trace, left, SPREADS))
+
+
+def unclipped(dim: int, clip: float, spread: float) -> float:
+    """The share of the second moment that survives clipping, for normal rows of mean square norm `spread`."""
+    return float(Clip(dim, np.array(clip * math.sqrt(dim / max(spread, SPREAD_FLOOR)))).second)

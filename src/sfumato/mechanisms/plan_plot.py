@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.errors import ArgumentError
 from sfumato.files import replacing
-from sfumato.mechanisms.plan import Plan
+from sfumato.mechanisms.base import Plan
 
 POINTS = 25
 WIDER = 4.0  # how many times beyond the epsilons asked for the curve goes on

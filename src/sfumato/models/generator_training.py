@@ -10,26 +10,18 @@ import numpy as np
 
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
-from sfumato.errors import ArgumentError, MissingExtraError
+from sfumato.errors import ArgumentError
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.schema.layout import FloatArray, Layout
+from sfumato.training.extra import check_extra
 from sfumato.training.network import Architecture, Lens
 from sfumato.training.settings import Training
 
 Encoder = Scores | Projected
 Trained = tuple[Generator | OwnGenerator, Progress]
 OnBlock = Callable[[Generator | OwnGenerator, Progress], None]
-
-
-def check_extra(what: str = "training a generator") -> None:
-    """Refuse to begin without what trains: rounds that were asked are spent."""
-    try:
-        import equinox  # noqa: F401
-        import jax  # noqa: F401
-        import optax  # type: ignore[import-untyped]  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(f"{what} needs an extra: pip install sfumato[train]") from None
+OnStep = Callable[[int, int, float], None]  # hears the step, how many there are at most, and the loss
 
 
 def check_image(settings: Training, image: tuple[int, int] | None) -> None:

@@ -12,9 +12,25 @@ ARCHITECTURES = ("mlp", "conv")
 
 @dataclass(frozen=True)
 class Training:
-    """Settings of one training. `steps` and `rate` are of Adam, whose rate falls to zero along a cosine; `rows` are
-    made at each step, of all classes alike. `divergence` is what noisy rows are compared by, and has no meaning for the
-    central form. Training ends early where the answers are met as closely as their noise allows."""
+    """Settings of one training. Another training on the same release costs no privacy.
+
+    Args:
+        steps: Steps of Adam, at most. Training ends early where the answers are met as closely as their noise allows.
+        rows: Rows that are made at each step, of all classes alike.
+        rate: The rate at which training begins; it falls to zero along a cosine.
+        architecture: The generator: "mlp", or "conv" for images.
+        width: Hidden units of a layer.
+        depth: Hidden layers.
+        channels: Channels of a convolution.
+        divergence: What noisy rows are compared by: "kl", "reverse-kl", "js" or "chi2". It has no meaning for the
+            central form.
+        seed: Another seed, another generator.
+
+    Example:
+        >>> import sfumato as sf
+        >>> sf.Training(steps=100, seed=2).steps
+        100
+    """
 
     steps: int = option(600, help="Steps of training, at most.")
     rows: int = option(2000, help="Rows that are made at each step, of all classes alike.")
@@ -27,7 +43,11 @@ class Training:
     seed: int = option(0, help="Of the training, which is free: another seed, another generator.")
 
     def problem(self) -> str | None:
-        """What is wrong with these settings, in one line."""
+        """What is wrong with these settings.
+
+        Returns:
+            One line that says so; None where nothing is.
+        """
         whole = {"steps": (1, 10**7), "rows": (2, 10**6), "width": (1, 4096), "depth": (1, 16), "channels": (1, 256)}
         whole["seed"] = (0, 2**31 - 1)
         for name, (low, high) in whole.items():

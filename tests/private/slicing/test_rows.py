@@ -16,7 +16,7 @@ from scipy.stats import chi2, kstest
 from sfumato.errors import ArgumentError, BudgetError, TableError
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.questions import row_question, score_image
-from sfumato.mechanisms.row_planning import plan_rows
+from sfumato.mechanisms.slicing.row_planning import plan_rows
 from sfumato.private.accounting import Adjacency, Budget, calibrate, delta_of
 from sfumato.private.curator import Curator
 from sfumato.private.engines import local

@@ -1,0 +1,125 @@
+"""The encoding of columns in groups, such as images: a public projection, whatever the number of columns.
+
+Asked first: where classes lie, and the second moment of all rows together, whose main directions (private PCA) are
+those in which a mechanism asks more. Asked last: the columns' own moments, for the way back. docs/proofs/clustmix.md
+has the proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.encoding.projected import Projected
+from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.base import Plan, Public
+from sfumato.mechanisms.budget import Share
+from sfumato.mechanisms.cell_shapes import FoundCells, divide_weights
+from sfumato.mechanisms.encodings.group_columns import ask_columns
+from sfumato.mechanisms.encodings.group_shape import Directions, Shape, ask_shape, find_directions
+from sfumato.mechanisms.encodings.quadratic_labels import fit_quadratic_labels, label_matrix
+from sfumato.mechanisms.questions import projected_image
+from sfumato.mechanisms.tuning import GroupTuning
+from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.models.labellers import QuadraticLabeller
+from sfumato.private.queries.images import ProjectedImage
+from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.projections import Projection
+
+CENTRES = "where each class lies, and how far rows spread"
+SHAPE = "the second moment of all rows together, for the main directions"
+SHAPES = "the shape of each class in these directions"
+COLUMNS = "every column's mean and variance, for the way back"
+
+
+@dataclass(frozen=True)
+class GroupOpening:
+    """Constant shares, which docs/proofs/clustmix.md accounts for."""
+
+    shares: tuple[float, float, float, float]
+
+    @property
+    def first(self) -> tuple[Share, ...]:
+        return Share("centres", self.shares[0], CENTRES), Share("shape", self.shares[1], SHAPE)
+
+    @property
+    def inside(self) -> float:
+        return self.shares[2]
+
+    @property
+    def last(self) -> tuple[Share, ...]:
+        return (Share("columns", self.shares[3], COLUMNS),)
+
+
+@dataclass(frozen=True)
+class GroupEncoding:
+    """Coordinates of a public projection, in the main directions that noisy answers show."""
+
+    tuning: GroupTuning = GroupTuning()
+
+    name: ClassVar[str] = "projected"
+
+    def rounds(self, public: Public, kept: float = 1.0) -> GroupOpening:
+        return GroupOpening(self.tuning.wide_shares if self._is_wide(public.layout) else self.tuning.shares)
+
+    def label_budget(self, public: Public) -> tuple[float, int]:
+        """Gradients of many features need many rounds."""
+        if self._is_wide(public.layout):
+            return self.tuning.wide_label_share, self.tuning.wide_label_rounds
+        return self.tuning.label_share, self.tuning.label_rounds
+
+    def _is_wide(self, layout: Layout) -> bool:
+        """Whether there are so many coordinates that it takes most of the budget to find their main directions."""
+        return sum(group.directions for group in layout.groups) > self.tuning.wide
+
+    def learn(self, curator: Asker, plan: Plan) -> LearnedGroups:
+        projection = Projection.of(plan.layout.groups)
+        shape = ask_shape(curator, plan, projection, self.tuning)
+        return LearnedGroups(projection, shape, find_directions(shape, self.tuning), self.tuning)
+
+
+@dataclass(frozen=True)
+class LearnedGroups:
+    """What classes have in common, and the directions to ask in."""
+
+    projection: Projection
+    shape: Shape
+    directions: Directions
+    tuning: GroupTuning = GroupTuning()
+
+    @cached_property
+    def image(self) -> ProjectedImage:
+        matrix = self.directions.matrix
+        return projected_image(self.shape.means @ matrix.T, matrix)
+
+    @property
+    def counts(self) -> FloatArray:
+        return self.shape.counts
+
+    @property
+    def spreads(self) -> FloatArray:
+        return np.asarray(self.shape.widths * self.directions.spread)
+
+    def mixture(self, found: FoundCells, shapes: FloatArray) -> GaussianMixture:
+        """Cells and shapes taken back to the projected coordinates, with what lies outside the main directions."""
+        back, classes = self.directions.back, found.classes
+        means = self.shape.means[classes] + found.means @ back.T
+        covariances = np.stack([back @ s @ back.T + self.directions.rest for s in shapes])
+        weights = divide_weights(self.shape.weights, classes, found.counts)
+        return GaussianMixture(weights, means, (covariances + covariances.swapaxes(1, 2)) / 2.0, classes, found.scales)
+
+    def encoder(self, curator: Asker, plan: Plan, mixture: GaussianMixture) -> Projected:
+        """Ask for the columns' moments; with all that is left, where no labels are to be adapted after it."""
+        spent = plan.budget("columns") if plan.has("labels") else curator.remaining
+        return ask_columns(curator, self.projection, self.shape, mixture, spent, self.tuning)
+
+    def labels(
+        self, curator: Asker, plan: Plan, encoder: Scores | Projected, mixture: GaussianMixture, alpha: float
+    ) -> QuadraticLabeller:
+        """Labels are all the label model's: `alpha` is for columns outside groups, and plans refuse it here."""
+        wanted = label_matrix(self.shape, self.directions, self.tuning)
+        return fit_quadratic_labels(curator, plan, self.shape, wanted, mixture, self.tuning)

@@ -1,0 +1,122 @@
+"""Columns in groups: where classes lie, the covariance that they share, and its main directions (private PCA)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.base import Plan
+from sfumato.mechanisms.questions import feature_moments, latent_space, projected_image, unpack
+from sfumato.mechanisms.shrinkage import shrink_to_class
+from sfumato.mechanisms.tuning import GroupTuning
+from sfumato.private.queries.features import WithOne
+from sfumato.private.queries.group_sums import GroupSums
+from sfumato.schema.layout import FloatArray
+from sfumato.schema.projections import Projection
+
+VARIANCE_FLOOR = 2.0**-20  # of a coordinate of the projection
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is known of all classes together: counts, means and the covariance within them, in projected coordinates;
+    `widths` is the spread of each class, in units of that of all, and `edge` the largest eigenvalue that noise alone
+    gives the covariance."""
+
+    counts: FloatArray
+    means: FloatArray
+    within: FloatArray
+    widths: FloatArray
+    edge: float
+
+    @property
+    def weights(self) -> FloatArray:
+        return np.asarray(self.counts / self.counts.sum())
+
+    @property
+    def between(self) -> FloatArray:
+        apart = self.means - self.weights @ self.means
+        return np.asarray(np.einsum("k,ki,kj->ij", self.weights, apart, apart))
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The main directions: `matrix` maps coordinates to them, half whitened within classes (so that noise, which is
+    the same in all of them, drowns neither the wide nor the narrow ones); `back` leads back, `spread` is the mean
+    square norm within classes, and `rest` the covariance of what lies outside."""
+
+    matrix: FloatArray
+    back: FloatArray
+    spread: float
+    rest: FloatArray
+
+
+@dataclass(frozen=True)
+class Centres:
+    """Count, sum and squared norms of each class's coordinates, and the noise on the first two."""
+
+    counts: FloatArray
+    sums: FloatArray
+    norms: FloatArray
+    count_sd: FloatArray
+    sum_sd: FloatArray
+
+
+def ask_centres(curator: Asker, plan: Plan, projection: Projection, tuning: GroupTuning) -> Centres:
+    """Where the classes lie, and how far rows are from the origin."""
+    everywhere = projected_image(np.zeros((plan.classes, projection.dim)))
+    query = GroupSums(latent_space(everywhere, [projection.radius] * plan.classes), tuning.centre_shares, "norm")
+    answer = curator.total("centres", query, plan.budget("centres", curator.remaining))
+    counts, sums, norms = unpack(query, answer.values)
+    count_sd, sum_sd, _ = unpack(query, answer.sd)
+    return Centres(np.maximum(counts, tuning.fewest_rows * count_sd), sums, norms, count_sd, sum_sd[:, 0])
+
+
+def ask_shape(curator: Asker, plan: Plan, projection: Projection, tuning: GroupTuning) -> Shape:
+    """Where the classes lie, then the second moment of all rows around their common mean."""
+    first = ask_centres(curator, plan, projection, tuning)
+    total = first.counts.sum()
+    middle = first.sums.sum(axis=0) / total
+    noise = plan.classes * first.sum_sd[0] ** 2 / total**2
+    spread = first.norms.sum() / total - (middle**2).sum() + projection.dim * noise
+    spread = float(np.clip(spread, VARIANCE_FLOOR * projection.dim, projection.radius**2))
+
+    around = WithOne(projected_image(np.tile(middle, (plan.classes, 1))))
+    query = feature_moments(around, math.sqrt(1.0 + tuning.clip * spread), plan.classes, tuning.shape_shares)
+    answer = curator.total("shape", query, plan.budget("shape"))
+    gram, cross = unpack(query, answer.values)
+    gram_sd, cross_sd = (float(part[0, 0]) for part in unpack(query, answer.sd))
+
+    # Both questions tell counts and means: counts are averaged, means weighted by how well each knows them.
+    counts = (first.counts + np.maximum(cross[0], tuning.fewest_rows * cross_sd)) / 2.0
+    counts = np.maximum(counts, tuning.fewest_rows * first.count_sd)
+    weight = (first.sum_sd**-2 / (first.sum_sd**-2 + cross_sd**-2))[:, None]
+    both = weight * (first.sums / counts[:, None]) + (1.0 - weight) * (middle + cross[1:].T / counts[:, None])
+    variance = np.asarray((first.sum_sd**-2 + cross_sd**-2) ** -1 / counts**2)
+    means = shrink_to_class(both, variance, counts, np.zeros(plan.classes, dtype=np.int64))
+
+    own = np.maximum(first.norms / counts - (means**2).sum(axis=1), VARIANCE_FLOOR)
+    widths = np.clip(own / (counts / counts.sum() @ own), *tuning.class_widths)
+    edge = gram_sd / counts.sum() * math.sqrt(2.0 * projection.dim)
+    known = Shape(counts, means, gram[1:, 1:] / counts.sum(), widths, edge)
+    return replace(known, within=known.within - known.between)
+
+
+def find_directions(shape: Shape, tuning: GroupTuning) -> Directions:
+    """Where class means lie, and the eigenvectors of the covariance of all rows that stand out of the noise."""
+    apart, _, _ = np.linalg.svd((shape.means - shape.weights @ shape.means).T, full_matrices=False)
+    values, vectors = np.linalg.eigh(shape.within + shape.between)
+    clear = int((values > tuning.noise_edge * shape.edge).sum())
+    kept = min(max(clear, tuning.fewest_directions), tuning.most_directions, len(values))
+    main, _ = np.linalg.qr(np.concatenate([apart[:, : len(shape.means) - 1], vectors[:, ::-1][:, :kept]], axis=1))
+    inner, rotation = np.linalg.eigh(main.T @ shape.within @ main)
+    scale = np.maximum(inner, tuning.steepest**-4) ** 0.25
+    matrix = (rotation / scale).T @ main.T
+    outside = np.eye(len(main)) - main @ main.T
+    variances = np.maximum(np.diagonal(shape.within) - np.diagonal(main @ main.T @ shape.within @ main @ main.T), 0.0)
+    rest = outside @ np.diag(np.maximum(variances, VARIANCE_FLOOR)) @ outside
+    spread = float((scale**2).sum())
+    return Directions(matrix, main @ (rotation * scale), spread, rest + VARIANCE_FLOOR * np.eye(len(main)))

@@ -1,0 +1,136 @@
+"""The encodings of ordinary columns: histograms first. `scores` makes every column about standard normal by them;
+`affine` only learns where to look. docs/proofs/mixture.md, section 4."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.encoding.marginals import Marginals, clean
+from sfumato.encoding.projected import Projected
+from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.base import Plan, Public
+from sfumato.mechanisms.budget import Share, effective_bins, marginal_cost, moment_costs, radius, split
+from sfumato.mechanisms.cell_shapes import FoundCells, divide_weights
+from sfumato.mechanisms.encodings.logistic_labels import fit_logistic_labels
+from sfumato.mechanisms.questions import score_image, unpack
+from sfumato.mechanisms.tuning import HistogramTuning, LabelTuning
+from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.models.labellers import Labeller
+from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.images import ScoreImage
+from sfumato.schema.layout import FloatArray
+
+PURPOSE = "class counts, every column's distribution, the latent scale"
+
+
+@dataclass(frozen=True)
+class HistogramOpening:
+    """What histograms cost: their share, how columns divide it, and what is expected of the moments after them."""
+
+    share: float
+    column_shares: tuple[float, ...]
+    moment_shares: tuple[float, float, float]
+    expected_kl: dict[str, float] = field(default_factory=dict)
+    purpose: str = PURPOSE
+
+    last: ClassVar[tuple[Share, ...]] = ()
+
+    @property
+    def first(self) -> tuple[Share, ...]:
+        return (Share("histograms", self.share, self.purpose),)
+
+    @property
+    def inside(self) -> float:
+        return 1.0 - self.share
+
+
+@dataclass(frozen=True)
+class ScoreEncoding:
+    """Normal scores of every column in its class's noisy distribution."""
+
+    histograms: HistogramTuning = HistogramTuning()
+    label_model: LabelTuning = LabelTuning()
+
+    name: ClassVar[str] = "scores"
+
+    def rounds(self, public: Public, kept: float = 1.0) -> HistogramOpening:
+        """Shares by expected KL, of histograms and of the moments of one Gaussian a class."""
+        layout, mu = public.layout, public.mu * math.sqrt(kept)
+        classes, columns, rows = layout.classes, len(layout.names), public.guess
+        resolutions = effective_bins(layout.sizes, rows / classes, mu / math.sqrt(2.0), self.histograms.log_slope)
+        hidden = self.histograms.hidden_cells
+        moments = moment_costs(np.full(classes, rows / classes), columns, radius(columns))
+        costs = {
+            "marginals": marginal_cost(resolutions, rows / classes, mu / math.sqrt(2.0), hidden),
+            "class weights": moments.count,
+            "means": moments.mean,
+            "covariances": moments.covariance,
+        }
+        shares = dict(zip(costs, split(list(costs.values())), strict=True))
+        expected = {n: float(public.noise_factor * c / (shares[n] * mu**2)) for n, c in costs.items()}
+        columns_get = tuple(float(share) for share in split(resolutions**2))
+        return HistogramOpening(float(shares["marginals"]), columns_get, moments.shares, expected)
+
+    def label_budget(self, public: Public) -> tuple[float, int]:
+        return self.label_model.share, self.label_model.rounds
+
+    def learn(self, curator: Asker, plan: Plan) -> LearnedScores:
+        """Histograms, cleaned."""
+        marginals = clean(*ask_histograms(curator, plan), plan.layout.bins)
+        return LearnedScores(marginals, Scores.of(marginals, plan.layout.bins), self.label_model)
+
+
+@dataclass(frozen=True)
+class LearnedScores:
+    """Marginals, and the scores that they make of a row."""
+
+    marginals: Marginals
+    scores: Scores
+    label_model: LabelTuning = LabelTuning()
+
+    @cached_property
+    def image(self) -> ScoreImage:
+        return score_image(self.scores.tables())
+
+    @property
+    def counts(self) -> FloatArray:
+        return self.marginals.counts
+
+    @cached_property
+    def spreads(self) -> FloatArray:
+        return np.asarray((self.scores.variances() + self.scores.means() ** 2).sum(axis=1))
+
+    def mixture(self, found: FoundCells, shapes: FloatArray) -> GaussianMixture:
+        """Cells weighted within their class by their counts, and classes by the histograms'."""
+        weights = divide_weights(self.marginals.weights, found.classes, found.counts)
+        return GaussianMixture(weights, found.means, shapes, found.classes, found.scales)
+
+    def encoder(self, curator: Asker, plan: Plan, mixture: GaussianMixture) -> Scores:
+        """Scores that keep every column's noisy distribution whatever the mixture is. Nothing is asked."""
+        return self.scores.matched(mixture)
+
+    def labels(
+        self, curator: Asker, plan: Plan, encoder: Scores | Projected, mixture: GaussianMixture, alpha: float
+    ) -> Labeller:
+        assert isinstance(encoder, Scores)
+        return fit_logistic_labels(curator, plan, self.marginals, encoder, mixture, alpha, self.label_model)
+
+
+def ask_histograms(curator: Asker, plan: Plan) -> tuple[list[FloatArray], FloatArray]:
+    """Every column's cells in every class, and the noise that a column's cells have."""
+    layout, shares = plan.layout, plan.details.histograms.column_shares
+    query = Histograms(layout.sizes, layout.classes, shares)
+    answer = curator.total("histograms", query, plan.budget("histograms", curator.remaining))
+    return unpack(query, answer.values), np.array([cells[0, 0] for cells in unpack(query, answer.sd)])
+
+
+def cell_sd(public: Public, mu: float, rounds: tuple[Share, ...], opening: HistogramOpening) -> float:
+    """The standard deviation of the noise on a histogram's cell, in rows, where it is least."""
+    (share,) = (each.share for each in rounds if each.name == "histograms")
+    return math.sqrt(public.noise_factor / share / max(opening.column_shares)) / mu

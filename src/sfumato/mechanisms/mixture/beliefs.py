@@ -1,0 +1,183 @@
+"""What is believed of every class's count, mean and covariance, and how a look at the moments changes it.
+
+Everything here is post-processing of noisy answers whose noise is known: Bayes' rule for Gaussians, class by class.
+docs/proofs/mixture.md, section 6, derives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.mechanisms.clipping import Clip, unclip
+from sfumato.mechanisms.mixture.class_moments import entry_variance
+from sfumato.schema.layout import FloatArray
+
+NARROWEST = 0.01  # of an eigenvalue, in units of the shape that was looked at
+NODES = 256  # of the integral over an eigenvalue
+REACH = 6.0  # standard deviations that the integral covers
+FEWEST = 1.0  # rows in a class
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """For each class k: a count with a variance, a mean with a covariance, and a covariance of the rows.
+
+    `shapes[k]` is the last as it was measured: unbiased, and not always positive. In the space of `maps[k]` its noise
+    is symmetric with variance `noise[k]` on the diagonal and half of that off it.
+    """
+
+    counts: FloatArray
+    count_variances: FloatArray
+    means: FloatArray
+    mean_covariances: FloatArray
+    shapes: FloatArray
+    maps: FloatArray
+    noise: FloatArray
+
+    @property
+    def dim(self) -> int:
+        return int(self.means.shape[1])
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Counts to divide by."""
+        return divisors(self.counts, self.count_variances)
+
+    @cached_property
+    def _spectra(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Eigenvectors of the shapes, back in data units, and means of the eigenvalues: plain and harmonic."""
+        values, vectors = np.linalg.eigh(_carry(self.maps, self.shapes))
+        return np.linalg.inv(self.maps) @ vectors, *settle_eigenvalues(values, self.noise[:, None])
+
+    @property
+    def expected(self) -> FloatArray:
+        """The covariances to expect of a class's rows: what a look has to cover."""
+        vectors, plain, _ = self._spectra
+        return _compose(vectors, plain)
+
+    @property
+    def covariances(self) -> FloatArray:
+        """The covariances that lose least: KL(released || fitted) is least on average where the released
+        precision is the mean precision."""
+        vectors, _, harmonic = self._spectra
+        return _compose(vectors, harmonic)
+
+    def precisions(self, maps: FloatArray) -> FloatArray:
+        """Inverse covariances of the rows in the space of the maps."""
+        return np.asarray(np.linalg.inv(_carry(maps, self.covariances)))
+
+    @property
+    def spans(self) -> FloatArray:
+        """The covariance to expect of a row around the mean believed: the class's own, and that of its mean."""
+        return self.expected + self.mean_covariances
+
+
+@dataclass(frozen=True)
+class Glance:
+    """A noisy look at the clipped moments of every class in the space of `maps`, around the means believed."""
+
+    maps: FloatArray
+    radii: FloatArray
+    counts: FloatArray
+    sums: FloatArray
+    seconds: FloatArray
+    count_sd: FloatArray
+    sum_sd: FloatArray
+    second_sd: FloatArray  # of a diagonal entry
+
+
+def divisors(counts: FloatArray, variances: FloatArray) -> FloatArray:
+    """Counts that may be divided by: not below half of what noise may hide."""
+    return np.maximum(counts, np.maximum(np.sqrt(variances) / 2.0, FEWEST))
+
+
+def settle_eigenvalues(values: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """E[x] and 1 / E[1 / x] of eigenvalues x that were measured as `values` with noise of such variance.
+
+    Before the look x is exponential around one: so is, over all correlation matrices alike, a coordinate's variance
+    given the others. Times the normal likelihood that is a normal around values - noise, cut off at NARROWEST.
+    """
+    middle, sd = values - noise, np.sqrt(noise)
+    low = np.log(np.maximum(middle - REACH * sd, NARROWEST))
+    high = np.log(np.maximum(middle, NARROWEST) + REACH * sd)
+    x = np.exp(low[..., None] + (high - low)[..., None] * np.linspace(0.0, 1.0, NODES))
+    log_density = -0.5 * ((x - middle[..., None]) / sd[..., None]) ** 2
+    density = x * np.exp(log_density - log_density.max(axis=-1, keepdims=True))  # nodes are even in log x
+    mass = density.sum(axis=-1)
+    return (density * x).sum(axis=-1) / mass, mass / (density / x).sum(axis=-1)
+
+
+def costs(beliefs: Beliefs, maps: FloatArray, radii: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Expected KL of each class from the noise on its count, mean and covariance: of a look at mu = 1, and as things
+    stand."""
+    dim, size = beliefs.dim, beliefs.sizes
+    clip = Clip(dim, radii)
+    precision = beliefs.precisions(maps)
+    own = beliefs.precisions(beliefs.maps)
+    per_count = (0.25 * dim + 0.5) / size**2
+    mean = 0.5 * (radii / clip.mean / size) ** 2 * np.trace(precision, axis1=1, axis2=2)
+    covariance = 0.25 * (radii**2 / size) ** 2 * clip.amplified * _energy(precision)
+    located = 0.5 * np.einsum("kij,kji->k", np.linalg.inv(beliefs.covariances), beliefs.mean_covariances)
+    look = np.stack([per_count, mean, covariance], axis=1)
+    now = np.stack([per_count * beliefs.count_variances, located, 0.25 * beliefs.noise * _energy(own)], axis=1)
+    share = (size / size.sum())[:, None]
+    return share * look, share * now
+
+
+def learn(before: Beliefs, seen: Glance) -> Beliefs:
+    """The beliefs after a look: counts, then where the class lies, then its shape around there."""
+    dim = before.dim
+    precision = 1.0 / before.count_variances + 1.0 / seen.count_sd**2
+    counts = (before.counts / before.count_variances + seen.counts / seen.count_sd**2) / precision
+    clip, size = Clip(dim, seen.radii), divisors(counts, 1.0 / precision)
+    back = np.asarray(np.linalg.inv(seen.maps))
+
+    # Where the class lies: a Kalman update. Before the look the mean is at 0 in the space looked at.
+    spread = _carry(seen.maps, before.mean_covariances)
+    mean_noise = (seen.sum_sd / (size * clip.mean)) ** 2
+    gain = spread @ np.linalg.inv(spread + mean_noise[:, None, None] * np.eye(dim))
+    moved = np.einsum("kij,kj->ki", gain, seen.sums / (size * clip.mean)[:, None])
+    left = spread - gain @ spread
+
+    # How it is shaped: entries of before and after, weighed by their precision.
+    seconds, put_back, clipped = unclip(seen.radii, seen.seconds / size[:, None, None])
+    measured = seconds - np.einsum("ki,kj->kij", moved, moved) - left
+    prior = _carry(seen.maps, before.shapes)
+    between = seen.maps @ np.linalg.inv(before.maps)
+    prior_noise = entry_variance(np.sqrt(before.noise), between @ _t(between))
+    look_noise = (seen.second_sd / size) ** 2 * clipped.amplified + put_back
+    noise = entry_variance(np.sqrt(look_noise), np.broadcast_to(np.eye(dim), prior.shape))
+    combined = prior + prior_noise / (prior_noise + noise) * (measured - prior)
+    settled = (prior_noise * noise / (prior_noise + noise)).sum(axis=(1, 2)) / (dim * (dim + 1) / 2)
+    return Beliefs(
+        counts,
+        1.0 / precision,
+        before.means + np.einsum("kij,kj->ki", back, moved),
+        _carry(back, left),
+        _carry(back, combined),
+        seen.maps,
+        settled,
+    )
+
+
+def _t(matrices: FloatArray) -> FloatArray:
+    return np.swapaxes(matrices, -1, -2)
+
+
+def _compose(vectors: FloatArray, values: FloatArray) -> FloatArray:
+    made = (vectors * values[:, None, :]) @ _t(vectors)
+    return np.asarray((made + _t(made)) / 2.0)
+
+
+def _carry(maps: FloatArray, matrices: FloatArray) -> FloatArray:
+    """A M A^T, made exactly symmetric."""
+    carried = maps @ matrices @ _t(maps)
+    return np.asarray((carried + _t(carried)) / 2.0)
+
+
+def _energy(precision: FloatArray) -> FloatArray:
+    """Sum of the entry variances of unit noise in the space where a class has such a precision, in whitened units."""
+    return np.asarray(0.5 * (np.trace(precision, axis1=1, axis2=2) ** 2 + (precision**2).sum(axis=(1, 2))))

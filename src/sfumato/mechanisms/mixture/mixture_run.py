@@ -1,0 +1,94 @@
+"""The strict mixture, after Liu, Scaglione and Peisert (2025): what is asked, by encoding.
+
+Gaussian queries through the curator; the rest is post-processing. Formal guarantee: the composition of all is mu-GDP;
+docs/proofs/mixture.md has the one paragraph that it takes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.encoding.affine import Affine, Places, locate
+from sfumato.encoding.marginals import clean
+from sfumato.encoding.projected import Projected
+from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.base import Plan
+from sfumato.mechanisms.budget import Reserved
+from sfumato.mechanisms.cell_shapes import ask_shapes, one_cell_each
+from sfumato.mechanisms.encodings.group_encoding import GroupEncoding
+from sfumato.mechanisms.encodings.score_encoding import ScoreEncoding, ask_histograms
+from sfumato.mechanisms.mixture.affine_clusters import fit_clusters
+from sfumato.mechanisms.mixture.affine_looks import follow
+from sfumato.mechanisms.mixture.beliefs import FEWEST, Beliefs
+from sfumato.mechanisms.mixture.mixture_rounds import MixtureDetails
+from sfumato.mechanisms.mixture.one_gaussian import fit_one_gaussian
+from sfumato.mechanisms.mixture.score_components import fit_components
+from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.models.labellers import Labeller, QuadraticLabeller
+from sfumato.models.mixture_model import MixtureModel
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.mixture.mixture_mechanism import Mixture
+
+Fitted = tuple[Scores | Affine | Projected, GaussianMixture, Labeller | QuadraticLabeller | None]
+
+
+def run_mixture(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel:
+    """Ask all queries and build the model from their answers."""
+    fit = {"scores": fit_scores, "affine": fit_affine, "projected": fit_groups}[plan.encoding]
+    return MixtureModel(plan.layout, *fit(mechanism, curator, plan))
+
+
+def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
+    """One Gaussian per class in the space of normal scores, or several; then labels, with what was kept for them."""
+    tuning, components = mechanism.tuning, plan.part(MixtureDetails).components
+    reserved = Reserved(curator, sum(each.share for each in plan.repeats("labels")) * plan.mu**2)
+    learned = ScoreEncoding(tuning.histograms, tuning.labels).learn(reserved, plan)
+    if components == 1:
+        scores, mixture = fit_one_gaussian(reserved, plan, learned)
+    else:
+        scores, mixture = fit_components(reserved, plan, learned, components, tuning)
+    if not plan.has("labels"):
+        return scores, mixture, None
+    alpha = tuning.labels.alpha if mechanism.alpha is None else mechanism.alpha
+    return scores, mixture, learned.labels(curator, plan, scores, mixture, alpha)
+
+
+def fit_groups(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
+    """Columns in groups: one Gaussian a class, in the main directions that all classes share."""
+    learned = GroupEncoding(mechanism.tuning.groups).learn(curator, plan)
+    found = one_cell_each(learned.image, learned.counts, learned.spreads)
+    mixture = learned.mixture(found, ask_shapes(curator, found, plan.budget("shapes")))
+    encoder = learned.encoder(curator, plan, mixture)
+    labels = learned.labels(curator, plan, encoder, mixture, 0.0) if plan.has("labels") else None
+    return encoder, mixture, labels
+
+
+def fit_affine(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
+    """One Gaussian per class in data units: look where each class is believed to be, and believe what is seen."""
+    components, bins = plan.part(MixtureDetails).components, plan.layout.bins
+    histograms, sd = ask_histograms(curator, plan)
+    if components != 1:
+        marginals = clean(histograms, sd, bins)
+        return Affine(), fit_clusters(curator, plan, marginals, components, mechanism.tuning), None
+    beliefs = follow(curator, plan.repeats("moments"), first_beliefs(locate(histograms, sd, bins)), plan.layout)
+    counts = np.maximum(beliefs.counts, FEWEST)
+    return Affine(), GaussianMixture(counts / counts.sum(), beliefs.means, beliefs.covariances), None
+
+
+def first_beliefs(places: Places) -> Beliefs:
+    """What histograms say of the classes; they are silent on correlations."""
+    classes, dim = places.centres.shape
+    unit = np.eye(dim)
+    return Beliefs(
+        places.counts,
+        places.count_variances,
+        places.centres,
+        places.centre_variances[:, :, None] * unit,
+        places.squared_scales[:, :, None] * unit,
+        unit / np.sqrt(places.squared_scales)[:, :, None],
+        np.full(classes, 2.0 / (dim + 1)),
+    )

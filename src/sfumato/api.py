@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sfumato.engines import Local
 from sfumato.errors import ArgumentError
-from sfumato.guarantee import Guarantee
+from sfumato.guarantee import Guarantee, NoisyAnswer
 from sfumato.ledger.account import Ask
 from sfumato.ledger.ledger import Ledger, reservations
 from sfumato.mechanisms import Mechanism, Plan, Public, find
 from sfumato.mechanisms.asker import Asker, Client
+from sfumato.mechanisms.questions import describe
 from sfumato.models import GeneratorModel
 from sfumato.models.base import Trainable
 from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
@@ -64,7 +66,7 @@ def plan(
         >>> sf.plan(schema, epsilon=1, delta=1e-6, rows=5000).mu > 0.23
         True
     """
-    return _plan(_schema(schema), epsilon, delta, find(mechanism), adjacency, rows)
+    return find(mechanism).plan(_public(_schema(schema), epsilon, delta, adjacency, rows))
 
 
 def fit(
@@ -134,7 +136,7 @@ def fit(
         insecure_seed=insecure_seed,
     )
     with reserve(job.asked) as entry, listening(progress):
-        release = job.release(Client(job.curator(_announcer(job.plan, progress), entry.draw)), entry.id)
+        release = job.release(job.curator(_announcer(job.plan, progress), entry.draw), entry=entry.id)
     if job.plan.training is None or not isinstance(release.model, Trainable):
         return release
     told = progress or (lambda event: None)
@@ -157,34 +159,36 @@ def prepare(
     checked = _schema(schema)
     checked.require_confirmed()
     chosen = find(mechanism)
-    planned = _plan(checked, epsilon, delta, chosen, adjacency, rows)
+    public = _public(checked, epsilon, delta, adjacency, rows)
+    planned = chosen.plan(public)
     if planned.training is not None:
         check_extra()
     if not isinstance(engine, Local | None):
         raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {engine!r}")
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
-    source = Source(open_table(table), planned.layout, units, values=planned.values)
-    budget = Budget(planned.mu, planned.slices)
+    source = Source(open_table(table), public.layout, units, values=planned.values)
     workers = None if engine is None else engine.workers
-    return Job(checked, planned, chosen, LocalEngine(source, workers), budget, bits, insecure_seed is None)
+    job = Job(checked, public, planned, chosen, LocalEngine(source, workers), bits)
+    job.promise(job.curator())  # a plan that would spend more than was asked for is refused here
+    return job
 
 
 @dataclass(frozen=True)
 class Job:
-    """A fit made ready: a public plan and a private table, one budget."""
+    """A fit made ready: public facts, a mechanism's plan, and a private table."""
 
     schema: Schema
+    public: Public
     plan: Plan
     mechanism: Mechanism
     engine: LocalEngine
-    budget: Budget
     bits: Bits
-    secure: bool
 
-    @property
-    def layout(self) -> Layout:
-        return self.plan.layout
+    @cached_property
+    def budget(self) -> Budget:
+        """What there is to spend."""
+        return Budget(self.plan.mu, self.plan.slices)
 
     @property
     def unit(self) -> str:
@@ -193,9 +197,8 @@ class Job:
     @property
     def asked(self) -> Ask:
         """What a ledger has to set aside."""
-        plan = self.plan
-        terms = float(plan.epsilon), float(plan.delta), plan.mu, self.budget.slices
-        return Ask(self.mechanism.name, plan.adjacency, self.unit, *terms)
+        terms = float(self.public.epsilon), float(self.public.delta), self.budget.total, self.budget.slices
+        return Ask(self.mechanism.name, self.public.adjacency, self.unit, *terms)
 
     def curator(
         self,
@@ -203,26 +206,19 @@ class Job:
         before_noise: Callable[[], None] = lambda: None,
     ) -> Curator:
         """The only door to the table."""
-        public = self.plan.public
+        public = self.public
         return Curator(self.engine, self.budget, public.adjacency, self.bits, on_spend, public.unit_rows, before_noise)
 
-    def release(self, curator: Asker, entry: str | None = None) -> Release:
-        """Ask, and build the release from the answers; `entry` is the ledger's id for it."""
-        model = self.mechanism.run(curator, self.plan)
-        return Release(self.schema, self._guarantee(entry), self.mechanism.name, model)
+    def release(self, curator: Curator, asker: Asker | None = None, entry: str | None = None) -> Release:
+        """Ask, by way of `asker` if there is one, and build the release; `entry` is the ledger's id for it."""
+        model = self.mechanism.run(asker or Client(curator), self.plan)
+        answers = tuple(NoisyAnswer(name, a.values, a.sd, describe(query)) for name, query, a in curator.answers)
+        return Release(self.schema, self.promise(curator, entry), self.mechanism.name, model, answers)
 
-    def _guarantee(self, entry: str | None) -> Guarantee:
-        return Guarantee(
-            epsilon=float(self.plan.epsilon) if self.secure else None,
-            delta=float(self.plan.delta) if self.secure else None,
-            mu=self.plan.mu if self.secure else None,
-            adjacency=self.plan.adjacency,
-            unit=self.unit,
-            secure=self.secure,
-            spends=self.budget.spends,
-            entry=entry,
-            slices=self.budget.slices,
-        )
+    def promise(self, curator: Curator, entry: str | None = None) -> Guarantee:
+        """The guarantee, which the curator states from what it charged."""
+        facts = curator.statement(self.public.epsilon, self.public.delta, self.unit)
+        return Guarantee(**facts, entry=entry)
 
 
 def load(path: str | Path, module: Any = None) -> Release:
@@ -260,14 +256,14 @@ def load(path: str | Path, module: Any = None) -> Release:
     return replace(release, model=release.model.with_module(module))
 
 
-def _plan(schema: Schema, epsilon: float, delta: float, mechanism: Mechanism, adjacency: str, rows: int | None) -> Plan:
-    """The mechanism's plan, from the public facts."""
+def _public(schema: Schema, epsilon: float, delta: float, adjacency: str, rows: int | None) -> Public:
+    """The facts that a mechanism may plan by."""
     if adjacency not in tuple(Adjacency):
         raise ArgumentError(f"adjacency must be {' or '.join(repr(str(a)) for a in Adjacency)}, not {adjacency!r}")
     if adjacency == Adjacency.LABEL and schema.label is None:
         raise ArgumentError("adjacency 'label' needs a schema with a label")
     left = delta if schema.unit is None else unit_delta(delta)
-    public = Public(
+    return Public(
         layout=Layout.of(schema),
         epsilon=epsilon,
         delta=delta,
@@ -277,7 +273,6 @@ def _plan(schema: Schema, epsilon: float, delta: float, mechanism: Mechanism, ad
         rows=rows,
         unit_rows=None if schema.unit is None else schema.unit.rows,
     )
-    return mechanism.plan(public)
 
 
 def _announcer(plan: Plan, progress: Listener | None) -> Callable[[Spend | Slices], None]:

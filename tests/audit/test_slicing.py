@@ -15,7 +15,6 @@ from sfumato.audit.game import Claim, Game
 from sfumato.audit.mixture import FitGame, file_numbers, noisy_rows, slicing
 from sfumato.audit.run import AUDITS, Verdict, decide, run
 from sfumato.audit.slicing import PrintedGame, published_slicing, slicing_rows
-from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.slicing import SlicingTuning, WaveTuning
 from sfumato.models import GeneratorModel
 from sfumato.private.accounting import Adjacency
@@ -153,7 +152,7 @@ def test_every_number_of_a_file_is_seen() -> None:
     (alone, _) = noisy_rows(ONE)
     for game in (few_waves(slicing(ONE, REPLACE)[1]), alone):
         job = game._job(True, 3)
-        made = job.release(Client(job.curator()))
+        made = job.release(job.curator())
         assert isinstance(made.model, GeneratorModel)
         seen = file_numbers(made)
         weights = {name: weight + 1 for name, weight in made.model.generator.weights.items()}

@@ -18,7 +18,6 @@ from tests.release.files import same, with_model
 import sfumato as sf
 from sfumato import api
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.mechanisms.asker import Client
 from sfumato.models import GeneratorModel, generator_model
 from sfumato.models.generator import Generator, OwnGenerator
 
@@ -692,7 +691,7 @@ def test_nothing_but_numbers_comes_of_it(bought: sf.Release) -> None:
 
 def test_a_job_leaves_the_release_untrained() -> None:
     job = api.prepare(people(), SCHEMA, epsilon=1, delta=1e-6, mechanism="slicing", insecure_seed=1)
-    made = job.release(Client(job.curator()))
+    made = job.release(job.curator())
     assert isinstance(made.model, GeneratorModel)
     assert not made.model.is_trained
     assert made.encoding == "scores"

@@ -295,7 +295,8 @@ def test_the_check_is_exact() -> None:
 def test_answers_are_kept_as_they_were_given() -> None:
     curator = curator_of(engine_of())
     answer: Answer = Client(curator).total("honest", HONEST, 0.5)
-    ((name, kept),) = curator.answers
+    ((name, query, kept),) = curator.answers
+    assert query == HONEST
     values: FloatArray = kept.values
     assert name == "honest"
     assert np.array_equal(values, answer.values)

@@ -68,8 +68,9 @@ class FitGame:
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         job = self._job(with_row, seed)
-        insider = Insider(Client(self.curator(job)), *self._engines)
-        release = job.release(insider)
+        curator = self.curator(job)
+        insider = Insider(Client(curator), *self._engines)
+        release = job.release(curator, insider)
         return np.array([*insider.view, *file_numbers(release, self.room)])
 
     def _job(self, with_row: bool, seed: int | None) -> Job:

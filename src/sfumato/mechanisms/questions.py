@@ -13,7 +13,16 @@ from typing import Any, overload
 import numpy as np
 
 from sfumato.private.queries import base
-from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT, MAP_BITS, MAP_LIMIT, FloatArray, Image, IntArray
+from sfumato.private.queries.base import (
+    LATENT_BITS,
+    LATENT_LIMIT,
+    MAP_BITS,
+    MAP_LIMIT,
+    FloatArray,
+    Image,
+    IntArray,
+    Query,
+)
 from sfumato.private.queries.features import FeatureImage
 from sfumato.private.queries.gradients import PROBABILITY_BITS, ClippedGradient, Gradient, LabelModel
 from sfumato.private.queries.group_sums import FeatureMoments, GroupSums, Latent
@@ -123,6 +132,18 @@ def clipped_gradient(image: Image, slopes: FloatArray, radius: float, cap: float
 def row_question(image: Image, classes: int, radius: float, height: float = 0.0) -> RowVectors:
     """What is asked of every row, clipped to a radius, with a class of some height."""
     return RowVectors(image, classes, squared_radius(radius), round(height * 2.0**LATENT_BITS))
+
+
+def describe(query: Query) -> dict[str, Any]:
+    """What a question was, for whoever reads its answer: plain JSON values."""
+    if isinstance(query, Histograms):
+        return {"kind": "histograms", "classes": query.classes, "bins": list(query.sizes)}
+    if isinstance(query, GroupSums):
+        groups, dim = len(query.latent.radii), query.latent.dim
+        return {"kind": "group sums", "groups": groups, "dimensions": dim, "second": query.second}
+    if isinstance(query, FeatureMoments):
+        return {"kind": "feature moments", "classes": query.classes, "features": query.image.dim}
+    return {"kind": "label gradient", "classes": query.classes}
 
 
 @overload

@@ -63,7 +63,7 @@ class Curator:
         self._announce = announce
         self._unit_rows = unit_rows
         self._before_noise = before_noise
-        self._answers: list[tuple[str, Answer]] = []
+        self._answers: list[tuple[str, Query, Answer]] = []
 
     @property
     def remaining(self) -> float:
@@ -71,8 +71,8 @@ class Curator:
         return self._budget.remaining
 
     @property
-    def answers(self) -> tuple[tuple[str, Answer], ...]:
-        """Every answer to `total`, by the name under which it was charged."""
+    def answers(self) -> tuple[tuple[str, Query, Answer], ...]:
+        """Every answer to `total`, with the name under which it was charged and what was asked."""
         return tuple(self._answers)
 
     def statement(self, epsilon: float, delta: float, unit: str) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Curator:
         self._announce(spend)
         sd = spend.sigma / query.weights
         answer = _shielded(lambda: Answer(self._noisy(query, sd), sd))
-        self._answers.append((name, answer))
+        self._answers.append((name, query, answer))
         return answer
 
     def _noisy(self, query: Query, sd: FloatArray) -> FloatArray:

@@ -91,8 +91,7 @@ def _check_output(output: Path, books: Ledger | None) -> None:
 
 def _check_trainable(planned: Plan) -> None:
     """Refuse what cannot be trained before anything is bought."""
-    from sfumato.mechanisms.train import check_image
-    from sfumato.release.generator import image_of
+    from sfumato.models.generator_training import check_image, image_of
     from sfumato.training.extra import check_extra
 
     check_extra()
@@ -102,8 +101,6 @@ def _check_trainable(planned: Plan) -> None:
 
 def _trained(release: Release, planned: Plan, output: Path) -> Release:
     """The release trained as planned, kept in its file from the first step on."""
-    from sfumato.release.generator import GeneratorRelease
-
-    if planned.training is None or not isinstance(release, GeneratorRelease):
+    if planned.training is None:
         return release
     return release.train(planned.training, checkpoint=output, on_step=tell_training)

@@ -15,7 +15,6 @@ from sfumato.mechanisms import Mechanism, Plan, Public, find
 from sfumato.mechanisms.asker import Asker, Client
 from sfumato.models import GeneratorModel
 from sfumato.models.base import Trainable
-from sfumato.models.generator_training import check_image, image_of
 from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
@@ -161,7 +160,6 @@ def prepare(
     planned = _plan(checked, epsilon, delta, chosen, adjacency, rows)
     if planned.training is not None:
         check_extra()
-        check_image(planned.training, image_of(planned.layout))
     if not isinstance(engine, Local | None):
         raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {engine!r}")
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)

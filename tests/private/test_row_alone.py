@@ -19,15 +19,22 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.questions import around, cells_at, label_gradient, label_model, latent_space, score_image
+from sfumato.mechanisms.questions import (
+    around,
+    cells_at,
+    label_gradient,
+    label_model,
+    latent_space,
+    score_image,
+    wave_image,
+)
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries.base import Batch, Query
-from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.histograms import Histograms
-from sfumato.private.queries.waves import Waves
 from sfumato.private.source import Source
-from sfumato.private.units import Units, unit_sensitivity
+from sfumato.private.units import Units
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 from sfumato.tables import Table, open_table
@@ -65,13 +72,14 @@ def queries() -> list[Query]:
     maps = [rng.normal(size=(columns, columns)) for _ in range(2)]
     cells = cells_at(score_image(tables), [rng.normal(scale=4.0, size=(size, columns)) for size in (3, 2)])
     parted = latent_space(around(cells), [3.0, 1.0, 9.0, 2.0, 5.0], cells=cells)
+    waves = wave_image(score_image(tables), rng.normal(size=(6, columns)))
     return [
         Histograms(LAYOUT.sizes, 2, (1 / columns,) * columns),
         GroupSums(latent_space(score_image(tables), [3.0, 1.0], maps), (0.1, 0.5, 0.4), "outer"),
         GroupSums(parted, (0.1, 0.5, 0.4), "outer"),
         GroupSums(parted, (0.3, 0.7)),
         label_gradient(label_model(np.array([-0.4]), tables[:1]), tables[1:], 5.0),
-        Waves.of(score_image(tables), 2, rng.normal(size=(6, columns)), (0.2, 0.8)),
+        GroupSums(Latent(waves, (waves.longest,) * 2), (0.2, 0.8)),
     ]
 
 
@@ -90,7 +98,7 @@ def check_alone(build: Build, base: list[Any], odd: Any, at: int) -> None:
     assert coded(together) == coded(build(before)) + coded(build([odd])) + coded(build(after))
     for query, new, old in zip(QUERIES, totals(together), totals(without), strict=True):
         moved = float(np.linalg.norm(query.weights * (new - old)))
-        assert moved <= query.sensitivity(Adjacency.ADD_REMOVE)
+        assert moved <= query.reach.sensitivity(Adjacency.ADD_REMOVE)
 
 
 SANE: dict[str, list[str]] = {
@@ -417,7 +425,7 @@ def test_a_unit_more_moves_totals_by_its_share_and_no_other_unit(
     assert len(alone) <= rows
     for query in QUERIES:
         moved = sum_of(query, chosen(together, rows)) - sum_of(query, without)
-        reach = unit_sensitivity(query, Adjacency.ADD_REMOVE, rows)
+        reach = query.reach.sensitivity(Adjacency.ADD_REMOVE, rows)
         assert float(np.linalg.norm(query.weights * moved)) <= reach
 
 

@@ -33,7 +33,7 @@ from sfumato.private.queries.features import QuadraticImage, WithOne
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.images import ColumnImage, Within
 from sfumato.private.source import Source
-from sfumato.private.units import Units, unit_sensitivity
+from sfumato.private.units import Units
 from sfumato.schema.layout import Layout
 from sfumato.schema.projections import Projection
 from sfumato.schema.schema import Schema
@@ -270,8 +270,8 @@ def test_an_odd_cell_changes_its_own_row_alone(odd: str, column: int, at: int) -
     pair = totals(open_table(base)), totals(open_table(changed))
     for query, old, new in zip(QUERIES, *pair, strict=True):
         moved = float(np.linalg.norm(query.weights * (new - old)))
-        assert moved <= query.sensitivity(Adjacency.REPLACE_ONE)
-        assert column or moved <= query.sensitivity(Adjacency.LABEL)
+        assert moved <= query.reach.sensitivity(Adjacency.REPLACE_ONE)
+        assert column or moved <= query.reach.sensitivity(Adjacency.LABEL)
 
 
 # Units
@@ -312,4 +312,4 @@ def test_a_unit_moves_no_total_beyond_its_bound(seed: int) -> None:
         (Adjacency.REPLACE_ONE, others),
     ):
         for query, old, new in zip(QUERIES, base, unit_totals(changed), strict=True):
-            assert np.linalg.norm(query.weights * (new - old)) <= unit_sensitivity(query, adjacency, 2)
+            assert np.linalg.norm(query.weights * (new - old)) <= query.reach.sensitivity(adjacency, 2)

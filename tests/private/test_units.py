@@ -17,7 +17,7 @@ from sfumato.private.queries.base import Batch, IntArray, Query
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.source import Source
-from sfumato.private.units import Units, unit_delta, unit_sensitivity
+from sfumato.private.units import Units, unit_delta
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
@@ -67,8 +67,8 @@ def test_one_unit_moves_a_total_by_no_more_than_is_charged(
     with_old = totals(others + [("me", a, y) for a, y in old], unit_rows)
     with_new = totals([("me", a, y) for a, y in new] + others, unit_rows)
     for query, added, replaced in zip(queries(), moved(without, with_old), moved(with_old, with_new), strict=True):
-        assert added <= unit_sensitivity(query, Adjacency.ADD_REMOVE, unit_rows)
-        assert replaced <= unit_sensitivity(query, Adjacency.REPLACE_ONE, unit_rows)
+        assert added <= query.reach.sensitivity(Adjacency.ADD_REMOVE, unit_rows)
+        assert replaced <= query.reach.sensitivity(Adjacency.REPLACE_ONE, unit_rows)
 
 
 @settings(deadline=None, max_examples=150)
@@ -79,7 +79,7 @@ def test_changed_labels_of_one_unit_are_charged_as_a_replacement(
     before = totals(others + [("me", a, y) for a, y in own], 2)
     after = totals(others + [("me", a, y) for (a, _), y in zip(own, labels, strict=False)], 2)
     for query, change in zip(queries(), moved(before, after), strict=True):
-        assert change <= unit_sensitivity(query, Adjacency.LABEL, 2)
+        assert change <= query.reach.sensitivity(Adjacency.LABEL, 2)
 
 
 class FirstComeFirstServed(Units):
@@ -92,7 +92,7 @@ class FirstComeFirstServed(Units):
 def test_a_choice_that_looks_at_other_units_is_caught() -> None:
     others = [("u", a, "n") for a in (0, 1, 2, 3, 0, 1)]
     change = moved(totals(others, 1, FirstComeFirstServed), totals([("me", 3, "p"), *others], 1, FirstComeFirstServed))
-    assert change[0] > unit_sensitivity(queries()[0], Adjacency.ADD_REMOVE, 1)
+    assert change[0] > queries()[0].reach.sensitivity(Adjacency.ADD_REMOVE, 1)
 
 
 def test_at_most_so_many_rows_count_and_none_without_an_id() -> None:

@@ -114,7 +114,7 @@ class OldFrames:
 
     def tail(self, chance: float) -> float:
         """T is never more than this."""
-        return self.like.weight * self.frames + self.like.shift
+        return (self.like.weight * self.frames + self.like.shift) * (1.0 + BOUND_ERROR)
 
     @classmethod
     def of(cls, kept: dict[str, Any]) -> Slices | OldFrames:

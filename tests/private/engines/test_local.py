@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from sfumato.errors import TableError
 from sfumato.mechanisms.questions import latent_space, score_image, unpack
 from sfumato.private import source as source_module
-from sfumato.private.accounting import Adjacency
 from sfumato.private.engines import local
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries.base import Batch, Query
@@ -224,9 +223,6 @@ class Broken(Histograms):
         if len(batch) and batch.codes[0, 0] == 3:
             raise ZeroDivisionError("planted")
         return super().total(batch)
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        return 1.0
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])

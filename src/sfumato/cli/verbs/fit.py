@@ -50,13 +50,14 @@ def fit(
     from sfumato.files import check_writable
     from sfumato.ledger.ledger import Ledger
     from sfumato.schema.schema import Schema
+    from sfumato.training.extra import check_extra
 
     # Refuse what can be refused before any budget is spent, not after.
     known = Schema.load(schema)
     config = chosen(context, mechanism)
     planned = make(known, epsilon=epsilon, delta=delta, mechanism=config, adjacency=adjacency, rows=rows)
     if planned.training is not None:
-        _check_trainable(planned)
+        check_extra()
         config = replace(config, training=None)  # which begins once the file holds what was bought
     books = None if ledger is None else Ledger(ledger)
     _check_output(output, books)
@@ -87,16 +88,6 @@ def fit(
 def _check_output(output: Path, books: Ledger | None) -> None:
     if books is not None and books.keeps(output):
         raise ArgumentError(f"{output} is the ledger, or belongs to it; write the release somewhere else")
-
-
-def _check_trainable(planned: Plan) -> None:
-    """Refuse what cannot be trained before anything is bought."""
-    from sfumato.models.generator_training import check_image, image_of
-    from sfumato.training.extra import check_extra
-
-    check_extra()
-    if planned.training is not None:
-        check_image(planned.training, image_of(planned.layout))
 
 
 def _trained(release: Release, planned: Plan, output: Path) -> Release:

@@ -15,6 +15,7 @@ from sfumato.mechanisms.encodings.group_encoding import CENTRES, COLUMNS, SHAPE
 from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreEncoding, cell_sd
 from sfumato.mechanisms.questions import projected_image, row_question, score_image
 from sfumato.mechanisms.slicing.row_planning import plan_rows
+from sfumato.models.generator_training import check_image, image_of
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import Image
 from sfumato.private.slicing.law import Slices
@@ -58,6 +59,8 @@ def plan_slicing(mechanism: Slicing, public: Public) -> Plan:
     """The encoding's rounds, then what generators are trained on. What a network makes of it is not forecast."""
     if mechanism.form == "rows" and public.adjacency is not Adjacency.REPLACE_ONE:
         raise ArgumentError("form 'rows' tells how many rows there are: it needs adjacency 'replace-one'")
+    if mechanism.training is not None:
+        check_image(mechanism.training, image_of(public.layout))
     histograms, first = _first_rounds(mechanism, public)
     last = Share("rows", 1.0, ROWS) if mechanism.form == "rows" else Share("waves", 1.0, WAVES)
     before = sum(each.share for each in first)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -146,7 +146,9 @@ class Reach:
 
 
 class Query(ABC):
-    """A sum over rows of a vector of whole numbers of known reach."""
+    """A sum over rows of a vector of whole numbers of known reach, in a table whose label has so many classes."""
+
+    classes: int
 
     @property
     @abstractmethod
@@ -173,7 +175,7 @@ class Query(ABC):
         What a question does to a row takes no branch that could fail for one row and not for another, so that shapes
         are all that can go wrong, and they do so here, before anything is charged or read.
         """
-        rehearse(self.total, (self.size,), public)
+        rehearse(self, lambda batch: self.total(batch).shape == (self.size,), public)
 
 
 class Image(ABC):
@@ -183,6 +185,7 @@ class Image(ABC):
     unit: float = 2.0**-LATENT_BITS
     limit: int = LATENT_LIMIT
     longest: int | None = None
+    table_sizes: frozenset[tuple[int, ...]] = frozenset()  # of the columns that its tables are for, class by class
 
     @property
     @abstractmethod
@@ -208,13 +211,20 @@ def insist(holds: bool, message: str) -> None:
         raise ArgumentError(message)
 
 
-def rehearse(work: Callable[[Batch], FloatArray | IntArray], shape: tuple[int, ...], public: Public) -> None:
-    """Refuse work that fails on made-up rows, or makes something else of them than an array of that shape."""
+def rehearse(asked: Any, works: Callable[[Batch], bool], public: Public) -> None:
+    """Refuse a question of other classes, with tables for other columns, or one that does not work on made-up rows."""
     try:
-        fits = work(public.rehearsal()).shape == shape
-    except (IndexError, ValueError, TypeError, AssertionError):
+        fits = asked.classes == public.classes and _table_sizes(asked) <= {public.sizes} and works(public.rehearsal())
+    except (IndexError, ValueError, TypeError, AssertionError, MemoryError):
         fits = False
     insist(fits, "a question must be one for the columns and classes of the schema")
+
+
+def _table_sizes(part: Any) -> frozenset[tuple[int, ...]]:
+    """The columns that the tables in any part of a question are for."""
+    own: frozenset[tuple[int, ...]] = part.table_sizes if isinstance(part, Image) else frozenset()
+    inside = (getattr(part, each.name) for each in fields(part))
+    return own.union(*(_table_sizes(each) for each in inside if is_dataclass(each)))
 
 
 def check_shares(shares: tuple[float, ...], count: int) -> None:

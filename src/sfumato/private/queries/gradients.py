@@ -91,6 +91,10 @@ class Gradient(Query):
         insist(1 <= self.radius < base.EXACT, "a squared radius must be at least 1 in the latent grid's units")
 
     @property
+    def classes(self) -> int:  # type: ignore[override]
+        return self.model.classes
+
+    @property
     def reach(self) -> Reach:
         return Reach(math.sqrt(2.0), math.sqrt(2.0) * 2.0, math.sqrt(2.0), False, 1)
 
@@ -143,6 +147,10 @@ class ClippedGradient(Query):
         insist(self.image.limit == LATENT_LIMIT and self.image.dim <= MOST_FEATURES, "features must be below 16")
         insist(1 <= self.radius < LARGEST_RADIUS, "the radius must be below 16")
         insist(0.0 < self.cap <= 1.0 and self._most >= 1, "the cap must be above 0 and at most 1")
+
+    @property
+    def classes(self) -> int:  # type: ignore[override]
+        return len(self.slopes)
 
     @property
     def reach(self) -> Reach:

@@ -35,6 +35,9 @@ class Latent:
             insist(matrix.shape == square and largest(matrix) <= base.MAP_LIMIT, "matrices must have entries below 16")
         fits = self.maps is None or (len(self.maps) == len(self.radii) and self.image.limit == LATENT_LIMIT)
         insist(fits, "there must be a matrix for every group")
+        insist(
+            self.cells is None or len(self.radii) == len(self.cells.classes), "there must be a radius for every cell"
+        )
 
     @property
     def dim(self) -> int:
@@ -91,6 +94,10 @@ class GroupSums(Query):
         base.check_shares(self.shares, 2 if self.second == "none" else 3)
         steps = self.latent.image.limit == LATENT_LIMIT or self.second == "none"
         insist(steps, "second moments are of images whose numbers are below 16")
+
+    @property
+    def classes(self) -> int:  # type: ignore[override]
+        return len(self.latent.radii if self.latent.cells is None else self.latent.cells.centres)
 
     @property
     def reach(self) -> Reach:

@@ -35,6 +35,10 @@ class ScoreImage(Image):
     def dim(self) -> int:
         return len(self.tables[0])
 
+    @property
+    def table_sizes(self) -> frozenset[tuple[int, ...]]:  # type: ignore[override]
+        return frozenset(tuple(len(table) - 1 for table in row) for row in self.tables)
+
     @cached_property
     def _float_tables(self) -> tuple[tuple[FloatArray, ...], ...]:
         return tuple(tuple(t.astype(np.float64) for t in row) for row in self.tables)
@@ -55,7 +59,8 @@ class AffineImage(Image):
     factors: FloatArray
 
     def __post_init__(self) -> None:
-        insist(self.centres.ndim == 2 and self.centres.shape == self.factors.shape, "centres and factors go together")
+        together = self.centres.ndim == 2 and self.centres.shape == self.factors.shape and self.centres.size > 0
+        insist(together, "centres and factors go together")
         finite = np.isfinite(self.centres).all() and np.isfinite(self.factors).all()
         insist(bool(finite), "centres and factors must be finite")
 
@@ -67,7 +72,7 @@ class AffineImage(Image):
         assert batch.fixed is not None
         fixed = batch.fixed[:, mine]
         with np.errstate(over="ignore", invalid="ignore"):
-            z = np.nan_to_num(np.rint((fixed - self.centres[k][:, None]) * self.factors[k][:, None]))
+            z = np.nan_to_num(np.rint((fixed - self.centres[k].reshape(len(fixed), 1)) * self.factors[k][:, None]))
         return np.where(fixed < 0, 0.0, np.clip(z, -LATENT_LIMIT, LATENT_LIMIT))
 
 
@@ -82,7 +87,8 @@ class ProjectedImage(Image):
     matrix: IntArray | None = None  # (dim, coordinates), MAP_BITS fractional bits
 
     def __post_init__(self) -> None:
-        insist(self.centres.ndim == 2 and largest(self.centres) <= MAPPED_LIMIT, "centres must be below 2^14")
+        insist(self.centres.ndim == 2 and self.centres.size > 0, "centres must be there")
+        insist(largest(self.centres) <= MAPPED_LIMIT, "centres must be below 2^14")
         fits = self.matrix is None or (
             self.matrix.ndim == 2 and len(self.matrix) == self.dim and largest(self.matrix) <= base.MAP_LIMIT
         )
@@ -97,7 +103,7 @@ class ProjectedImage(Image):
         z = batch.projected[:, mine].astype(np.float64)
         if self.matrix is not None:
             z = np.trunc((self.matrix.astype(np.float64) @ z) / 2.0**base.MAP_BITS)
-        return np.asarray(np.clip(z - self.centres[k][:, None], -LATENT_LIMIT, LATENT_LIMIT))
+        return np.asarray(np.clip(z - self.centres[k].reshape(len(z), 1), -LATENT_LIMIT, LATENT_LIMIT))
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,7 @@ class ColumnImage(Image):
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         assert batch.fixed is not None
         fixed = batch.fixed[:, mine]
-        apart = np.trunc((fixed - self.centres[k][:, None]) * 2.0 ** (base.LATENT_BITS - base.FIXED_BITS))
+        apart = np.trunc((fixed - self.centres[k].reshape(len(fixed), 1)) * 2.0 ** (base.LATENT_BITS - base.FIXED_BITS))
         apart = np.where(fixed < 0, 0.0, apart)
         return np.concatenate([apart, np.trunc(apart * apart * (self.factor * 2.0**-base.LATENT_BITS))])
 

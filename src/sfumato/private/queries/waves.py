@@ -88,6 +88,7 @@ def wave_table() -> tuple[FloatArray, FloatArray]:
     height = 2.0**WAVE_BITS * base.SHRINK
     cosines, sines = np.trunc(np.cos(angles) * height), np.trunc(np.sin(angles) * height)
     insist(bool((cosines**2 + sines**2 <= 4.0**WAVE_BITS).all()), "a wave is higher than one")
+    cosines.flags.writeable = sines.flags.writeable = False  # no row's length is looked at after this
     return cosines, sines
 
 

@@ -41,6 +41,8 @@ def decode(request: bytes) -> Any:
     refusal = "a question cannot be read"
     try:
         document = json.loads(request[8 : 8 + length])
+        if set(document) != {"question", "arrays"}:
+            raise ArgumentError("a question comes with its arrays, and with nothing else")
         arrays = _arrays(document["arrays"], request, 8 + length)
         return _made(document["question"], arrays)
     except ArgumentError as error:
@@ -70,7 +72,10 @@ def _made(tree: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if not isinstance(tree, dict):
         return tree
     if set(tree) == {"array"}:
-        return arrays[tree["array"]]
+        place = tree["array"]
+        if type(place) is not int or place < 0:
+            raise ArgumentError("an array of a question has no place")
+        return arrays[place]
     kind = KINDS[tree["kind"]]
     given = {name: _made(value, arrays) for name, value in tree.items() if name != "kind"}
     hints = _hints(kind)
@@ -89,7 +94,8 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a field's type, exactly: no truth value is a number here, and no infinity."""
+    """Whether a value is of a field's type, exactly: no truth value is a number here, and no infinity; whole numbers
+    are those of an int64."""
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if origin in (UnionType, typing.Union):
         return any(_fits(value, each) for each in inside)
@@ -102,4 +108,6 @@ def _fits(value: Any, hint: Any) -> bool:
         return type(value) is np.ndarray and value.dtype == np.dtype(typing.get_args(inside[1])[0])
     if hint is float:
         return type(value) in (int, float) and math.isfinite(value)
-    return type(value) is hint if hint in (int, str, NoneType) else isinstance(value, hint)
+    if hint is int:
+        return type(value) is int and abs(value) < 1 << 63
+    return type(value) is hint if hint in (str, NoneType) else isinstance(value, hint)

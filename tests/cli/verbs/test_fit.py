@@ -193,5 +193,7 @@ def test_a_mechanism_of_another_package(folder: Path, call: Call, monkeypatch: p
     )
     assert planned[0]["notes"] == {"share": 0.5}
     assert call(*altered(mechanism="guess", share="0.5")).code == 0
+    assert "A guess release (scores encoding) of 3 columns." in call("inspect", "new.sfumato").out
+    assert call("sample", "new.sfumato", "-n", 3, "-o", "rows.csv").code == 0
     refused = call(*altered(share="0.5"))
     assert (refused.code, refused.err.split(";")[0]) == (2, "error: --share is for mechanism guess")

@@ -132,7 +132,7 @@ def test_what_is_bought_are_the_means_of_waves() -> None:
     made = buy(epsilon=TOO_MUCH)
     assert isinstance(made.bought, BoughtWaves)
     assert made.bought.space is None
-    real, layout = people(), made.job.layout
+    real, layout = people(), made.job.plan.layout
     for k, kind in enumerate(["no", "yes"]):
         mine = real[real["y"] == kind]
         assert made.bought.counts[k] == pytest.approx(len(mine), abs=3)

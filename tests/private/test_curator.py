@@ -24,6 +24,7 @@ from sfumato.private.noise import Bits, noisy, secure_bits
 from sfumato.private.queries.base import Answer, Public, Query
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.wire import decode
 from sfumato.private.slicing.rows import RowVectors, Whole
 
 FALSE_ALARM = 1e-6
@@ -241,7 +242,15 @@ def test_every_answer_is_kept_by_its_name() -> None:
     curator = Scene().curator()
     first = curator.total("first", REQUEST, 0.25)
     second = curator.total("second", REQUEST, 0.25)
-    assert curator.answers == (("first", first), ("second", second))
+    assert [(name, answer) for name, _, answer in curator.answers] == [("first", first), ("second", second)]
+    assert all(query == decode(REQUEST) for _, query, _ in curator.answers)
+
+
+def test_answers_cannot_be_written_to() -> None:
+    answer = Scene().curator().total("first", REQUEST, 0.25)
+    for array in (answer.values, answer.sd):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
 
 
 # The noise

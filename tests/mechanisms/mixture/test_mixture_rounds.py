@@ -16,11 +16,12 @@ from tests.mechanisms.test_budget import TUNING as HISTOGRAMS
 from tests.mechanisms.test_budget import loss
 
 import sfumato as sf
+from sfumato.accounting import calibrate
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms import Plan, Public
 from sfumato.mechanisms.budget import effective_bins, moment_costs, radius, split
 from sfumato.mechanisms.mixture import MixtureTuning, mixture_rounds
-from sfumato.private.accounting import Adjacency, calibrate
+from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 

@@ -213,6 +213,10 @@ class Answer:
     values: FloatArray
     sd: FloatArray
 
+    def __post_init__(self) -> None:
+        for array in (self.values, self.sd):
+            array.flags.writeable = False  # a release keeps them as they were given
+
 
 def insist(holds: bool, message: str) -> None:
     """Refuse what does not hold: the message speaks of the question, never of a row."""

@@ -15,8 +15,9 @@ from sfumato.private.queries.base import FIXED_BITS, Batch, BoolArray, IntArray,
 from sfumato.private.units import TagArray, Units
 from sfumato.schema.layout import NOWHERE, Layout, OrderedBins
 from sfumato.schema.projections import Projection
-from sfumato.tables import Table, numbers, texts
+from sfumato.tables.cells import numbers, texts
 from sfumato.tables.coding import code_cells, code_label, find_codes, read_batches
+from sfumato.tables.table import Table
 
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
 ROW_CAP = 1 << 30  # public: totals of products below 2^32 stay below 2^62

@@ -192,7 +192,11 @@ class ColumnScores:
 
 @dataclass(frozen=True)
 class Scores:
-    """The encoding of a whole table, and the encoder of a model in its latent space."""
+    """The encoding of a whole table, and the encoder of a model in its latent space.
+
+    Attributes:
+        columns: The scores of every feature, in order.
+    """
 
     columns: tuple[ColumnScores, ...]
 
@@ -364,7 +368,7 @@ def latent_order(masses: FloatArray, counts: FloatArray, sd: float, bins: Bins) 
 def correspondence_axis(masses: FloatArray, counts: FloatArray, sd: float) -> FloatArray:
     """Each bin's place on the first axis of correspondence analysis of the bin-by-class table.
 
-    A rare bin is pulled to the middle by as many pseudo-rows as its noise is worth. With one class there is
+    A rare bin is shrunk to the middle by as many pseudo-rows as its noise is worth. With one class there is
     no axis, and all bins stay where the schema has them.
     """
     share = counts / counts.sum()

@@ -207,8 +207,8 @@ def _is_mount(path: Path) -> bool:
 def mount_points(told: bytes) -> set[bytes]:
     """The fifth field of each line; blanks and backslashes inside it are octal numbers.
 
-    >>> mount_points(rb"36 35 98:0 /a /srv/the\\040books rw - ext4 /dev/sda rw")
-    {b'/srv/the books'}
+    >>> mount_points(rb"36 35 98:0 /a /srv/the\\040ledgers rw - ext4 /dev/sda rw")
+    {b'/srv/the ledgers'}
     """
     fields = [line.split(b" ") for line in told.split(b"\n")]
     octal = re.compile(rb"\\([0-3][0-7]{2})")

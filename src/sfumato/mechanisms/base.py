@@ -75,9 +75,14 @@ class Public:
 
 @dataclass(frozen=True)
 class Round:
-    """One question: its name, its part of the squared budget, and what it is for.
+    """One question of a plan.
 
-    A round that repeats has a `number`, from 1; `title` is what the curator is told.
+    Attributes:
+        name: The name, the same for all rounds that repeat.
+        share: Its part of the squared budget.
+        mu: What it will cost, in Gaussian DP.
+        purpose: What it is for, in a few words.
+        number: From 1 where the round repeats; None where it does not.
     """
 
     name: str
@@ -176,11 +181,25 @@ class Plan:
         return self.layout.classes * sum(self.layout.sizes)
 
     def has(self, name: str) -> bool:
-        """Whether any round has this name."""
+        """Whether any round has this name.
+
+        Args:
+            name: The name, without a number.
+
+        Returns:
+            True where at least one has it.
+        """
         return any(each.name == name for each in self.rounds)
 
     def round(self, name: str, number: int | None = None) -> Round:
         """The round of this name, and of this number where it repeats.
+
+        Args:
+            name: The name, without a number.
+            number: From 1 where the round repeats; None where it does not.
+
+        Returns:
+            The round.
 
         Raises:
             KeyError: There is no such round.
@@ -191,19 +210,50 @@ class Plan:
         raise KeyError(name if number is None else f"{name} {number}")
 
     def repeats(self, name: str) -> tuple[Round, ...]:
-        """All rounds of this name, in order; none where the plan has none."""
+        """All rounds of this name, in order.
+
+        Args:
+            name: The name, without a number.
+
+        Returns:
+            The rounds; none where the plan has none.
+        """
         return tuple(each for each in self.rounds if each.name == name)
 
     def spend(self, each: Round) -> float:
-        """The squared mu of a round."""
+        """The squared mu of a round.
+
+        Args:
+            each: A round of this plan.
+
+        Returns:
+            Its share of the squared mu of all rounds.
+        """
         return each.share * self.mu**2
 
     def budget(self, name: str, at_most: float = math.inf) -> float:
-        """The squared mu of the round of this name, but no more than is left: sums of shares carry roundings."""
+        """The squared mu of the round of this name, but no more than is left: sums of shares carry roundings.
+
+        Args:
+            name: The name of a round that does not repeat.
+            at_most: What is left.
+
+        Returns:
+            The squared mu to ask for.
+
+        Raises:
+            KeyError: There is no such round.
+        """
         return min(self.spend(self.round(name)), at_most)
 
     def part(self, kind: type[Part]) -> Part:
         """The details, which must be of the mechanism that asks.
+
+        Args:
+            kind: The class of that mechanism's details.
+
+        Returns:
+            The details.
 
         Raises:
             ArgumentError: The plan was made by another mechanism.
@@ -217,14 +267,38 @@ class Plan:
 class Mechanism(Protocol):
     """A frozen config whose fields are its options. It never holds a row: it asks the curator.
 
-    A fourth mechanism is a frozen dataclass with a `name`, these two methods, and one line that registers it
+    A mechanism of one's own is a frozen dataclass with a `name`, these two methods, and one line that registers it
     (`sfumato.mechanisms.register`, or an entry point of the group `sfumato.mechanisms`).
+
+    Attributes:
+        name: By which it is found and shown.
     """
 
     name: ClassVar[str]
 
     def plan(self, public: Public) -> Plan:
-        """Divide the budget between rounds. Raises ArgumentError where options and schema do not go together."""
+        """Divide the budget between rounds, without touching any data.
+
+        Args:
+            public: All that the plan may depend on.
+
+        Returns:
+            The plan, which this mechanism can run.
+
+        Raises:
+            ArgumentError: Options and schema do not go together.
+        """
 
     def run(self, curator: Asker, plan: Plan) -> Model:
-        """Ask every round of the plan, and build a model from the noisy answers."""
+        """Ask every round of the plan, and build a model from the noisy answers.
+
+        Args:
+            curator: Whoever answers questions: the curator, or something that talks to it.
+            plan: A plan of this mechanism's own.
+
+        Returns:
+            The model.
+
+        Raises:
+            ArgumentError: The plan was made by another mechanism.
+        """

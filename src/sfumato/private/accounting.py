@@ -46,14 +46,17 @@ _ARGUMENT_ERROR = 4 * sys.float_info.epsilon
 
 
 class Adjacency(StrEnum):
-    """Which two tables a guarantee cannot tell apart."""
+    """Which two tables a guarantee cannot tell apart.
+
+    Attributes:
+        ADD_REMOVE: One has a row more. The number of rows is private.
+        REPLACE_ONE: One row is another. The number of rows is public.
+        LABEL: One row has another label; its other columns and the number of rows are public.
+    """
 
     ADD_REMOVE = "add-remove"
-    """One has a row more. The number of rows is private."""
     REPLACE_ONE = "replace-one"
-    """One row is another. The number of rows is public."""
     LABEL = "label"
-    """One row has another label; its other columns and the number of rows are public."""
 
 
 def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
@@ -138,7 +141,7 @@ def calibrate(epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True)
 class Spend:
-    """One line of the books: a query, its L2 sensitivity, its noise, and the mu that it cost.
+    """What was charged once: a query, its L2 sensitivity, its noise, and the mu that it cost.
 
     A query with weights has noise of sd sigma / weight_j on coordinate j; its sensitivity is that of the
     weighted answer, so mu = sensitivity / sigma as for any other.

@@ -201,7 +201,16 @@ def bins_of(column: Column) -> Bins:
 
 @dataclass(frozen=True)
 class Layout:
-    """The bins of a whole schema: its features in order, and its label."""
+    """The bins of a whole schema.
+
+    Attributes:
+        names: The features, in order.
+        bins: Their bins.
+        label: The name of the label; None where there is none.
+        label_bins: Its bins, which are the classes.
+        unit: The column that names units of privacy; None where a unit is a row.
+        groups: Columns that are modelled through a projection.
+    """
 
     names: tuple[str, ...]
     bins: tuple[Bins, ...]
@@ -212,6 +221,14 @@ class Layout:
 
     @classmethod
     def of(cls, schema: Schema) -> Layout:
+        """The layout of a schema.
+
+        Args:
+            schema: The schema.
+
+        Returns:
+            Its bins, which depend on nothing else.
+        """
         label = schema.label
         return cls(
             schema.features,
@@ -238,7 +255,11 @@ class Layout:
         return sum(group.directions for group in self.groups) if self.groups else len(self.names)
 
     def class_names(self) -> list[Any]:
-        """What to call each class: its category, or the interval of its bin."""
+        """What to call each class.
+
+        Returns:
+            Its category, or the interval of its bin; nothing where there is no label.
+        """
         if isinstance(self.label_bins, CategoryBins):
             return list(self.label_bins.column.values)
         if self.label_bins is None:

@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 
 __all__ = ["BATCH_ROWS", "Table", "by_distinct", "days", "lookup", "numbers", "open_table", "texts"]
 
-_HOMES = {"open_table": "open", "BATCH_ROWS": "table", "Table": "table"}  # of the others: cells
+_CELLS = dict.fromkeys(("by_distinct", "days", "lookup", "numbers", "texts"), "cells")
+_HOMES = {"BATCH_ROWS": "table", "Table": "table", "open_table": "open"} | _CELLS
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: whoever codes cells needs none of the readers."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'cells')}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

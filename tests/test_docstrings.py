@@ -7,7 +7,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import walk_packages
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -18,6 +22,8 @@ import sfumato as sf
 EXEMPT = {"errors", "__version__"}
 PACKAGES = ("encoding", "evaluation", "ledger", "mechanisms", "models", "release", "schema", "tables", "training")
 CONSTANTS = {"BATCH_ROWS"}
+MODULES = [each.name for each in walk_packages(sf.__path__, "sfumato.")]
+EXTRAS = ("jax", "equinox", "optax")
 TOLD_BY_PROTOCOLS = ("encoding.", "models.")  # their methods' arguments are told once, by the protocol
 
 
@@ -80,6 +86,41 @@ def missing(thing: Any) -> list[str]:
 def test_a_public_name_is_documented(name: str, thing: Any) -> None:
     assert missing(thing) == []
     assert "." in name or ">>> " in thing.__doc__, "no example"
+
+
+def undocumented(kind: type) -> list[str]:
+    """Public methods and properties of a class that have no docstring, of their own or of a base class."""
+    methods = (FunctionType, classmethod, staticmethod, property, cached_property)
+    public = [name for name, body in vars(kind).items() if isinstance(body, methods) and not name.startswith("_")]
+    return [name for name in public if not any(getattr(vars(b).get(name), "__doc__", None) for b in kind.__mro__)]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_method_has_a_docstring(module: str) -> None:
+    for extra in EXTRAS:
+        if f"import {extra}" in Path(find_spec(module).origin).read_text(encoding="utf-8"):
+            pytest.importorskip(extra)
+    found = [each for each in vars(import_module(module)).values() if inspect.isclass(each)]
+    kinds = [each for each in found if each.__module__ == module and not each.__name__.startswith("_")]
+    lacking = [f"{kind.__name__}.{method}" for kind in kinds for method in undocumented(kind)]
+    assert lacking == []
+
+
+def test_a_method_without_a_docstring_would_be_seen() -> None:
+    class Base:
+        def told(self) -> int:
+            """A number."""
+            return 0
+
+    class Own(Base):
+        def told(self) -> int:
+            return 1
+
+        @property
+        def silent(self) -> int:
+            return 2
+
+    assert undocumented(Own) == ["silent"]
 
 
 def test_a_gap_would_be_seen() -> None:

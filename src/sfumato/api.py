@@ -192,6 +192,7 @@ class Job:
 
     @property
     def unit(self) -> str:
+        """Whose rows are protected together: "row", or the name of the unit column."""
         return ROW if self.schema.unit is None else self.schema.unit.column
 
     @property

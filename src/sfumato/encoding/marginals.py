@@ -114,7 +114,10 @@ def onto_simplex(cells: FloatArray, total: float) -> FloatArray:
 
 
 def _mass(cells: FloatArray, count: float, sd: float) -> FloatArray:
-    """Probabilities of the bins. As many pseudo-rows as one cell's noise is worth, spread evenly, say that
-    no bin is impossible: noise may hide that many rows anywhere."""
+    """Probabilities of the bins.
+
+    As many pseudo-rows as one cell's noise is worth, spread evenly, say that no bin is impossible: noise may hide that
+    many rows anywhere.
+    """
     filled = onto_simplex(cells, count) + sd / len(cells)
     return filled / filled.sum()

@@ -113,7 +113,8 @@ class Projected:
 
     def seen(self, places: Places) -> FloatArray:
         """The projection of rows given by their places: what a label model, which has seen projections of real rows,
-        is to be asked about. Bending columns moves it a good way from the coordinates that were drawn."""
+        is to be asked about. Bending columns moves it a good way from the coordinates that were drawn.
+        """
         return np.asarray((places - np.float32(0.5)) @ self._matrix.T, dtype=np.float64)
 
     @cached_property

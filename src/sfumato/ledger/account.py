@@ -292,7 +292,14 @@ class Entry:
         return None if self.law == OLD_SLICES else Charge(kept["t"], kept["chance"])
 
     def check(self, dataset: Dataset) -> None:
-        """Whether the entry agrees with itself and with its data set, as any that the library wrote does."""
+        """Refuse an entry that does not agree with itself and with its data set, as any that the library wrote does.
+
+        Args:
+            dataset: Its data set.
+
+        Raises:
+            ValueError: It does not.
+        """
         numbers = (self.epsilon, self.delta, self.mu, self.charged_mu)
         if not all(map(_is_cost, numbers)) or not 0.0 <= self.slack < 1.0 or not 0.0 <= self.collision < 1.0:
             raise ValueError("numbers")
@@ -359,7 +366,8 @@ class Account:
     @cached_property
     def charges(self) -> tuple[Charge, ...]:
         """What the slices of each entry are charged: as it says, or by how many with slices came before it, counted or
-        not, so that what is given back later changes nothing."""
+        not, so that what is given back later changes nothing.
+        """
         pairs = zip(self.entries, accumulate(entry.sliced for entry in self.entries), strict=True)
         return tuple(entry.charge or self.dataset.charge(entry.slices, number) for entry, number in pairs)
 

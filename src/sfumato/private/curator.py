@@ -167,8 +167,10 @@ def _shielded(work: Callable[[], T]) -> T:
 
 
 def _afresh(error: BaseException) -> BaseException:
-    """The same news without its traceback. Our own errors speak of no row; of others nothing is told, not even their
-    kind, which might depend on one."""
+    """The same news without its traceback.
+
+    Our own errors speak of no row; of others nothing is told, not even their kind, which might depend on one.
+    """
     if isinstance(error, SfumatoError):
         return type(error)(str(error))
     if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):

@@ -57,10 +57,12 @@ class OrderedBins:
 
     @property
     def size(self) -> int:
+        """How many bins there are, that of missing values among them."""
         return len(self.low) + self.column.missing
 
     @property
     def ordered(self) -> bool:
+        """Whether bins have an order: they have."""
         return True
 
     @property
@@ -158,10 +160,12 @@ class CategoryBins:
 
     @property
     def size(self) -> int:
+        """How many bins there are, that of missing values among them."""
         return len(self.column.values) + self.column.missing
 
     @property
     def ordered(self) -> bool:
+        """Whether bins have an order: categories have none."""
         return False
 
     @property
@@ -171,6 +175,7 @@ class CategoryBins:
 
     @property
     def continuous(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which bins have values inside: none has."""
         return np.zeros(self.size, dtype=bool)
 
     def decode(self, codes: IntArray, position: FloatArray) -> pd.Series[Any]:

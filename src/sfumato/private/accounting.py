@@ -313,21 +313,25 @@ def bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[flo
 
 
 def check_epsilon(epsilon: float) -> None:
+    """Refuse an epsilon that is none."""
     if not _is_number(epsilon) or not 0 < epsilon < math.inf:
         raise ArgumentError(f"epsilon must be a finite number above 0, not {epsilon!r}")
 
 
 def check_delta(delta: float) -> None:
+    """Refuse a delta that is none."""
     if not _is_number(delta) or not 0 < delta < 1:
         raise ArgumentError(f"delta must lie inside (0, 1), not {delta!r}")
 
 
 def check_mu(mu: float) -> None:
+    """Refuse a mu that is none."""
     if not 0 <= mu <= LARGEST_MU:
         raise ArgumentError(f"mu must lie between 0 and {LARGEST_MU:g}, not {mu}")
 
 
 def check_distance(distance: float) -> None:
+    """Refuse a distance in total variation that is none."""
     if not _is_number(distance) or not 0 <= distance < 1:
         raise ArgumentError(f"distance must be at least 0 and below 1, not {distance!r}")
 

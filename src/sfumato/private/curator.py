@@ -38,9 +38,11 @@ class Engine(Protocol):
     def public(self) -> Public:
         """What is public of the rows."""
 
-    def total(self, query: Query) -> IntArray: ...
+    def total(self, query: Query) -> IntArray:
+        """The exact total of a query."""
 
-    def rows(self, vectors: RowVectors) -> FloatArray: ...
+    def rows(self, vectors: RowVectors) -> FloatArray:
+        """The vectors of all rows that count, one a column."""
 
 
 class Curator:

@@ -27,7 +27,8 @@ _NO_TAGS: TagArray = np.zeros((0, 4), dtype=np.uint64)
 
 class Tagged(NamedTuple):
     """Rows with the hashes of their units and contents; of rows that count nowhere the hashes of their units, where
-    units have a name; and what all of them took, whether they count or not."""
+    units have a name; and what all of them took, whether they count or not.
+    """
 
     batch: Batch
     tags: TagArray
@@ -80,7 +81,8 @@ class Source:
 
     def missing(self, tagged: list[Tagged], counted: int) -> int:
         """How many rows are wanting so that their number tells how many units there are, and no more: rows that count
-        nowhere, or those by which units have fewer than they may have."""
+        nowhere, or those by which units have fewer than they may have.
+        """
         strays = np.concatenate([_NO_TAGS[:, :2], *(each.strays for each in tagged)])
         if self._units is None:
             return len(strays)

@@ -61,6 +61,7 @@ class WaveImage(Image):
 
     @property
     def longest(self) -> int:  # type: ignore[override]
+        """The largest squared norm that a row can have."""
         return len(self.frequencies) << (2 * WAVE_BITS)
 
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:

@@ -101,7 +101,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
 
         Raises:
             ArgumentError: A parameter is missing or out of its range, or X and y do not go together.
-            LedgerError: The ledger cannot be read, or the cap would be exceeded.
+            LedgerError: The ledger cannot be read, or counts other units or neighbours.
+            BudgetError: The cap of the data set would be exceeded.
         """
         if self.bounds is None:
             raise ArgumentError("bounds must be given: (low, high) that the features are publicly known to lie between")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.encoding.marginals import Marginals, pool_alike, class_counts, clean, onto_simplex, smooth
+from sfumato.encoding.marginals import Marginals, class_counts, clean, onto_simplex, pool_alike, smooth
 from sfumato.schema.layout import FloatArray, bins_of
 from sfumato.schema.schema import Category, Number
 

@@ -184,10 +184,10 @@ class Plan:
         """Whether any round has this name.
 
         Args:
-            name: The name, without a number.
+            name: Of the round, without a number.
 
         Returns:
-            True where at least one has it.
+            True if there is one, or several.
         """
         return any(each.name == name for each in self.rounds)
 
@@ -195,8 +195,8 @@ class Plan:
         """The round of this name, and of this number where it repeats.
 
         Args:
-            name: The name, without a number.
-            number: From 1 where the round repeats; None where it does not.
+            name: Of the round.
+            number: Which one, from 1, where it repeats.
 
         Returns:
             The round.
@@ -213,7 +213,7 @@ class Plan:
         """All rounds of this name, in order.
 
         Args:
-            name: The name, without a number.
+            name: Of the rounds, without a number.
 
         Returns:
             The rounds; none where the plan has none.
@@ -227,19 +227,19 @@ class Plan:
             each: A round of this plan.
 
         Returns:
-            Its share of the squared mu of all rounds.
+            What the curator is asked to charge.
         """
         return each.share * self.mu**2
 
     def budget(self, name: str, at_most: float = math.inf) -> float:
-        """The squared mu of the round of this name, but no more than is left: sums of shares carry roundings.
+        """The squared mu of the round of this name.
 
         Args:
-            name: The name of a round that does not repeat.
-            at_most: What is left.
+            name: Of a round that does not repeat.
+            at_most: What is left of the budget: sums of shares carry roundings.
 
         Returns:
-            The squared mu to ask for.
+            What the curator is asked to charge.
 
         Raises:
             KeyError: There is no such round.
@@ -250,7 +250,7 @@ class Plan:
         """The details, which must be of the mechanism that asks.
 
         Args:
-            kind: The class of that mechanism's details.
+            kind: The class of its details.
 
         Returns:
             The details.

@@ -114,7 +114,9 @@ def fit(
     Raises:
         ArgumentError: An argument is none that there is, or does not go with the schema.
         SchemaError: The schema is no schema, or is not confirmed yet.
-        LedgerError: The ledger cannot be read, or the cap would be exceeded.
+        LedgerError: The ledger cannot be read, or counts other units or neighbours.
+        BudgetError: The cap of the data set would be exceeded.
+        TableError: The table cannot be read.
         MissingExtraError: The mechanism needs an extra that is not installed.
 
     Example:
@@ -194,6 +196,7 @@ class Job:
 
     @property
     def unit(self) -> str:
+        """Whose rows are protected together: "row", or the name of the unit column."""
         return ROW if self.schema.unit is None else self.schema.unit.column
 
     @property

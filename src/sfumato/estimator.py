@@ -28,23 +28,41 @@ LABEL = "class"
 
 
 class PrivateMixture(ClassifierMixin, BaseEstimator):
-    """One Gaussian per class, fitted under differential privacy.
+    """A Gaussian mixture in data units, with one component a class or several, fitted under differential privacy.
 
-    `bounds` = (low, high) says between which values the features lie (numbers, or one a feature), and `classes` which
-    labels there are: both must be public knowledge, because reading them off the data would give it away. For the same
+    Bounds and classes must be public knowledge, because reading them off the data would give it away. For the same
     reason bad values raise nothing: NaN and unknown labels do not count, and values outside the bounds are clamped.
-    Without `classes` there is one Gaussian, and `y` is not used. `rows` is a public guess at the number of rows.
 
-    Every call of `fit` spends (epsilon, delta) anew; so do clones, refits and cross-validation. With `ledger` and
-    `dataset` each of them is counted there, and refused where the data set's cap would be exceeded.
+    Every call of `fit` spends (epsilon, delta) anew; so do clones, refits and cross-validation.
 
-    Attributes after `fit`: `weights_`, `means_`, `covariances_` in data units and in the order of `classes_`,
-    `component_class_` (the class of each component), `guarantee_`, and `release_`, which can be saved.
+    Args:
+        epsilon: How much the release may tell about one row.
+        delta: The probability that it tells more.
+        bounds: (low, high) that the features lie between: two numbers, or one a feature each. It has to be given.
+        classes: The labels that there are; None for rows without labels, among which clusters are found.
+        adjacency: Which tables are neighbours: "add-remove", "replace-one" or "label".
+        components_per_class: Gaussians of each class (clusters in all, without `classes`), or "auto" for as many as
+            pay.
+        rows: A public guess at the number of rows.
+        ledger: A `Ledger`, or its path or URL, that counts every fit, and refuses one that would exceed the cap.
+        dataset: The name under which the data set was opened there.
+        insecure_seed: Repeatable noise, for tests. Such a mixture carries no guarantee.
 
-    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> model = PrivateMixture(epsilon=1, delta=1e-5, bounds=(-5, 5)).fit(X)
-    >>> model.means_.shape, model.covariances_.shape
-    ((1, 2), (1, 2, 2))
+    Attributes:
+        weights_: The weight of each component.
+        means_: The mean of each component, in data units.
+        covariances_: The covariance of each component, in data units.
+        classes_: The classes, in the order of `classes`; [0] where there are none.
+        component_class_: The class of each component.
+        guarantee_: What is promised about every row.
+        release_: The release, which can be saved.
+
+    Example:
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+        >>> model = PrivateMixture(epsilon=1, delta=1e-5, bounds=(-5, 5)).fit(X)
+        >>> model.means_.shape, model.covariances_.shape
+        ((1, 2), (1, 2, 2))
     """
 
     def __init__(
@@ -72,7 +90,20 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any = None) -> PrivateMixture:
-        """Spend (epsilon, delta) and release the mixture."""
+        """Spend (epsilon, delta) and release the mixture.
+
+        Args:
+            X: The private rows: a 2-D array, a frame, or a list of rows.
+            y: Their labels; not used without `classes`.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            ArgumentError: A parameter is missing or out of its range, or X and y do not go together.
+            LedgerError: The ledger cannot be read, or counts other units or neighbours.
+            BudgetError: The cap of the data set would be exceeded.
+        """
         if self.bounds is None:
             raise ArgumentError("bounds must be given: (low, high) that the features are publicly known to lie between")
         if self.classes is not None and y is None:
@@ -106,7 +137,15 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         return self
 
     def sample(self, n: int = 1, seed: int | None = None) -> tuple[FloatArray, Any]:
-        """Draw n rows within the bounds, and their classes."""
+        """Draw synthetic rows within the bounds.
+
+        Args:
+            n: How many.
+            seed: The same seed gives the same rows.
+
+        Returns:
+            The rows, and the class of each.
+        """
         check_is_fitted(self)
         rows = self.release_.sample(n, seed=seed)
         values = rows[_names(self.n_features_in_)].to_numpy(dtype=np.float64)
@@ -116,17 +155,38 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         return values, self.classes_[[place[str(value)] for value in rows[LABEL]]]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class, in the order of `classes_`."""
+        """The probability of each class.
+
+        Args:
+            X: Rows, of as many features as were fitted.
+
+        Returns:
+            One row a row, one column a class, in the order of `classes_`.
+        """
         rows = self._rows(X)
         return np.ones((len(rows), 1)) if self.classes is None else self.release_.predict_proba(rows).to_numpy()
 
     def predict(self, X: Any) -> Any:
-        """The most probable class."""
+        """The most probable class.
+
+        Args:
+            X: Rows, of as many features as were fitted.
+
+        Returns:
+            One class a row.
+        """
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
     def score_samples(self, X: Any) -> FloatArray:
-        """log p(x) of each row."""
+        """The log density of each row.
+
+        Args:
+            X: Rows, of as many features as were fitted.
+
+        Returns:
+            log p(x), one number a row.
+        """
         rows = self._rows(X)
         return self.release_.log_density(rows)
 
@@ -135,8 +195,11 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         return self._table(X, reset=False)
 
     def _table(self, X: Any, reset: bool) -> pd.DataFrame:
-        """X with its columns named by place. Only its width and declared types are looked at: scikit-learn's own
-        checks would infer types over all rows, and print values."""
+        """X with its columns named by place.
+
+        Only its width and declared types are looked at: scikit-learn's own checks would infer types over all rows, and
+        print values.
+        """
         frame = _frame(X)
         validate_data(self, X if isinstance(X, pd.DataFrame) else frame.to_numpy(), reset=reset, skip_check_array=True)
         return frame.set_axis(_names(frame.shape[1]), axis=1).reset_index(drop=True)
@@ -160,8 +223,10 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
 
 
 def _frame(X: Any) -> pd.DataFrame:
-    """A table of two dimensions as it is; in lists, every cell for itself, and whatever is not a row like most is a row
-    of missing cells."""
+    """A table of two dimensions as it is.
+
+    In lists every cell is taken for itself, and whatever is not a row like most is a row of missing cells.
+    """
     if isinstance(X, pd.DataFrame):
         return X
     if scipy.sparse.issparse(X):

@@ -26,10 +26,10 @@ def canonical(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Foreign text for a message: on one line, cut short, and with nothing in it that a terminal obeys.
+    r"""Foreign text for a message: on one line, cut short, and with nothing in it that a terminal obeys.
 
-    >>> one_line("not\\n  valid "), one_line("\\x1b[31mred")
-    ('not valid', '\\\\x1b[31mred')
+    >>> one_line("not\n  valid "), one_line("\x1b[31mred")
+    ('not valid', '\\x1b[31mred')
     """
     line = " ".join(text[: 2 * LONGEST_LINE].split())
     if not line.isprintable():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.encoding.marginals import Marginals, borrow, class_counts, clean, onto_simplex, smooth
+from sfumato.encoding.marginals import Marginals, class_counts, clean, onto_simplex, pool_alike, smooth
 from sfumato.schema.layout import FloatArray, bins_of
 from sfumato.schema.schema import Category, Number
 
@@ -143,14 +143,14 @@ def test_a_drowned_class_counts_as_one_row() -> None:
     assert class_counts([np.array([[-50.0, -10.0], [5.0, 5.0]])], np.ones(1)).tolist() == [1.0, 10.0]
 
 
-# --- borrowing
+# --- pooling
 
 
 def test_a_class_like_the_others_takes_the_pool() -> None:
     shape = np.array([400.0, 300.0, 200.0, 100.0])
     counts = np.array([1000.0, 100.0])
     noisy = np.stack([shape, shape / 10.0]) + noise(2, 4)
-    cells, sds = borrow(noisy, counts, 1.0)
+    cells, sds = pool_alike(noisy, counts, 1.0)
     pool = noisy.sum(axis=0)
     np.testing.assert_allclose(cells, np.outer(counts / 1100.0, pool))
     np.testing.assert_allclose(sds, np.sqrt(2.0) * counts / 1100.0)
@@ -158,16 +158,16 @@ def test_a_class_like_the_others_takes_the_pool() -> None:
 
 def test_a_class_that_differs_keeps_its_own() -> None:
     noisy = np.array([[400.0, 300.0, 200.0, 100.0], [0.0, 0.0, 0.0, 100.0]])
-    cells, sds = borrow(noisy, np.array([1000.0, 100.0]), 1.0)
+    cells, sds = pool_alike(noisy, np.array([1000.0, 100.0]), 1.0)
     np.testing.assert_array_equal(cells, noisy)
     np.testing.assert_array_equal(sds, [1.0, 1.0])
 
 
-def test_borrowing_is_decided_class_by_class() -> None:
+def test_pooling_is_decided_class_by_class() -> None:
     shape = np.array([400.0, 300.0, 200.0, 100.0])
     other = np.array([0.0, 0.0, 0.0, 40.0])
     noisy = np.stack([shape, shape, other])
-    cells, _ = borrow(noisy, np.array([1000.0, 1000.0, 40.0]), 10.0)
+    cells, _ = pool_alike(noisy, np.array([1000.0, 1000.0, 40.0]), 10.0)
     np.testing.assert_array_equal(cells[2], other)
     assert not np.array_equal(cells[0], noisy[0])
 
@@ -175,13 +175,13 @@ def test_borrowing_is_decided_class_by_class() -> None:
 def test_equal_classes_seldom_go_their_own_way() -> None:
     """The bar is two standard deviations of a chi-square: about one class in forty crosses it by chance."""
     truth, counts = np.full((2, 64), 50.0), np.array([3200.0, 3200.0])
-    own = sum(bool((borrow(truth + 5.0 * noise(2, 64, seed=s), counts, 5.0)[1] == 5.0).any()) for s in range(400))
+    own = sum(bool((pool_alike(truth + 5.0 * noise(2, 64, seed=s), counts, 5.0)[1] == 5.0).any()) for s in range(400))
     assert own < 48  # 400 trials at about 3.5 % (both classes cross together)
 
 
 def test_a_single_class_is_its_own_pool() -> None:
     noisy = 10.0 + noise(1, 8)
-    cells, sds = borrow(noisy, np.array([80.0]), 1.0)
+    cells, sds = pool_alike(noisy, np.array([80.0]), 1.0)
     np.testing.assert_allclose(cells, noisy)
     assert sds.tolist() == [1.0]
 

@@ -107,7 +107,8 @@ def _limits(
 
 def _thresholds(without: FloatArray, with_row: FloatArray, delta: float, level: float) -> tuple[float, float]:
     """The thresholds with the largest bounds, for mu and for epsilon, on the pilot alone: limits as wide as that few
-    runs make them keep the choice away from tails that look good by chance."""
+    runs make them keep the choice away from tails that look good by chance.
+    """
     both = np.unique(np.concatenate([without, with_row]))
     middles = np.append((both[1:] + both[:-1]) / 2.0, both[-1])
     candidates = middles[np.unique(np.linspace(0, len(middles) - 1, CANDIDATES).round().astype(int))]

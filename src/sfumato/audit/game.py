@@ -30,13 +30,17 @@ class Claim:
         return cls(epsilon, delta, calibrate(epsilon, delta))
 
     def broken_by(self, found: Bound) -> bool:
+        """Whether a lower bound lies above the claim."""
         return found.epsilon > self.epsilon or found.mu > (math.inf if self.mu is None else self.mu)
 
 
 @dataclass(frozen=True)
 class Attack:
-    """A guess from part of a view. `threshold` is where theory puts it, for a score that is known to be best; without
-    one the attack learns from the pilot runs which combination of the numbers tells the tables apart."""
+    """A guess from part of a view.
+
+    `threshold` is where theory puts it, for a score that is known to be best; without one the attack learns from the
+    pilot runs which combination of the numbers tells the tables apart.
+    """
 
     name: str
     part: slice
@@ -51,7 +55,8 @@ class Game(Protocol):
         """What the two tables are, in words."""
 
     @property
-    def attacks(self) -> tuple[Attack, ...]: ...
+    def attacks(self) -> tuple[Attack, ...]:
+        """The attacks on what one run shows."""
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         """One run: what an adversary sees, as numbers. A seed makes the noise repeatable, for tests."""
@@ -68,6 +73,7 @@ class Finding:
     with_row: FloatArray
 
     def data(self) -> dict[str, Any]:
+        """The finding as JSON data."""
         return {"pair": self.pair, "attack": self.attack} | vars(self.bound)
 
 
@@ -87,7 +93,8 @@ def judge(game: Game, attack: Attack, without: FloatArray, with_row: FloatArray,
 def learn(without: FloatArray, with_row: FloatArray, delta: float) -> Callable[[FloatArray], FloatArray]:
     """The combination of a view's numbers that tells the pilot runs apart best: Fisher's linear discriminant, or a
     single number where that alone does better (a number that never varies but between the tables is a leak on its
-    own, and no covariance shows it)."""
+    own, and no covariance shows it).
+    """
     centre = (without.mean(axis=0) + with_row.mean(axis=0)) / 2.0
     spread = np.sqrt((without.var(axis=0) + with_row.var(axis=0)) / 2.0)
     change = with_row.mean(axis=0) - without.mean(axis=0)

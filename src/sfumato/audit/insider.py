@@ -56,9 +56,11 @@ class Insider:
 
     @property
     def remaining(self) -> float:
+        """The squared mu that is left."""
         return self._curator.remaining
 
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        """The curator's answer, noted beside what either table's total is."""
         answer = self._curator.total(name, query, mu_squared)
         absent, present = (engine.total(query) for engine in self._engines)
         middle = (absent + present) / 2.0
@@ -68,6 +70,7 @@ class Insider:
         return answer
 
     def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        """The curator's noisy rows, noted beside what either table's rows are."""
         found = self._curator.rows(name, vectors, projection)
         absent, present = (_shown(engine, vectors, found) for engine in self._engines)
         others = absent[0] if len(absent) > 1 else np.zeros(absent.shape[1])  # of a row that is alone any c will do

@@ -27,8 +27,10 @@ JUDGES = 500  # rows from which it is judged who stands out
 
 @dataclass(frozen=True)
 class MembershipGame:
-    """Was this person in the table? Everyone else is drawn anew for each run, as an adversary with other data would
-    make shadow releases."""
+    """Was this person in the table?
+
+    Everyone else is drawn anew for each run, as an adversary with other data would make shadow releases.
+    """
 
     pair: str
     claim: Claim
@@ -54,6 +56,7 @@ class MembershipGame:
         return some.iloc[[int(np.argmax(spread) if self.outlier else np.argmin(spread))]]
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
+        """One run of the game: what the attacker sees, as numbers."""
         people, schema = self._people
         rng = np.random.default_rng(seed)
         others = people.drop(self._target.index).sample(ROWS - 1, random_state=rng)

@@ -67,6 +67,7 @@ class FitGame:
     )
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
+        """One run of the game: what the attacker sees, as numbers."""
         job = self._job(with_row, seed)
         curator = self.curator(job)
         insider = Insider(Client(curator), *self._engines)
@@ -134,7 +135,7 @@ def adapted(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
 
 
 def clustmix(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
-    """clustmix with adapted labels: cells of normal scores, and columns in a group."""
+    """Clustmix with adapted labels: cells of normal scores, and columns in a group."""
     pair, tables, schema = next(_pairs(adjacency))
     mechanism = Clustmix(adapt="labels", components=2, sigma_max=1.0)
     grouped = _twice(tables[0]), _twice(tables[1])
@@ -145,9 +146,10 @@ def clustmix(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
 
 
 def slicing(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
-    """slicing up to what it buys: class sums of waves, of columns and of a group; and noisy rows, where their number
+    """Slicing up to what it buys: class sums of waves, of columns and of a group; and noisy rows, where their number
     may be public. Training is not played: it happens after the last answer, where no row is near, and whoever plays
-    this game may train what they like on what they see."""
+    this game may train what they like on what they see.
+    """
     pair, tables, schema = next(_pairs(adjacency))
     grouped = _twice(tables[0]), _twice(tables[1])
     bought = Slicing(training=None)
@@ -159,8 +161,10 @@ def slicing(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
 
 
 def noisy_rows(claim: Claim, **options: Any) -> list[FitGame]:
-    """slicing of every row. Rows in the crowd are alike, so that the insider's statistic is the best although their
-    order is not known."""
+    """Slicing of every row.
+
+    Rows in the crowd are alike, so that the insider's statistic is the best although their order is not known.
+    """
     asked = Slicing(form="rows", training=None, **options)
     return [
         FitGame(
@@ -177,7 +181,8 @@ def noisy_rows(claim: Claim, **options: Any) -> list[FitGame]:
 
 def file_numbers(release: Release, room: int = 0) -> FloatArray:
     """Every number in a release file: the arrays, each filled up with zeros to `room`, and all that its document
-    says."""
+    says.
+    """
     document, found = contents(release)
     arrays = list(found.values())
     if isinstance(release.model, GeneratorModel):
@@ -188,9 +193,11 @@ def file_numbers(release: Release, room: int = 0) -> FloatArray:
 
 
 def _generator_arrays(model: GeneratorModel, found: NamedArrays) -> list[Any]:
-    """The arrays of a generator that is not trained yet. Its thousands of weights follow from the rest of the file: how
-    far they are from doing so stands for them, and is zero. Noisy rows, whose order is random, are there as they are
-    and summed up, because what is learned is linear."""
+    """The arrays of a generator that is not trained yet.
+
+    Its thousands of weights follow from the rest of the file: how far they are from doing so stands for them, and is
+    zero. Noisy rows, whose order is random, are there as they are and summed up, because what is learned is linear.
+    """
     begun = untrained(model.bought, model.encoder, Training(), None)
     kept = [array for name, array in found.items() if not name.startswith("net.")]
     kept.append(np.array([np.abs(found[f"net.{name}"] - known).max() for name, known in begun.weights.items()]))

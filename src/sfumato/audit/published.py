@@ -115,6 +115,7 @@ class ClustmixGame:
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
+        """The one attack of this game."""
         return (self.attack,)
 
     @property
@@ -124,6 +125,7 @@ class ClustmixGame:
         return printed.noise_sd(self.claim.epsilon, self.claim.delta, MIXTURE, classes=2, columns=columns)
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
+        """One run of the game: what the attacker sees, as numbers."""
         x, y = self.tables[with_row]
         released = printed.release(
             x,
@@ -178,8 +180,11 @@ def _class_0(points: FloatArray, labels: IntArray) -> float:
 
 
 def _tipping_row(claim: Claim) -> ClustmixGame:
-    """Class 0 sits on the corners of a square. Two clusters can be its left and right or its lower and upper half,
-    equally good but for one row: half way up the left side, or half way along the lower one."""
+    """Class 0 sits on the corners of a square.
+
+    Two clusters can be its left and right or its lower and upper half, equally good but for one row: half way up the
+    left side, or half way along the lower one.
+    """
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     x = np.vstack([np.repeat(corners, MIXTURE // 2, axis=0), np.full((MIXTURE, 2), 0.5)])
     y = np.repeat([0, 1], [2 * MIXTURE, MIXTURE])

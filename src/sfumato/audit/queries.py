@@ -57,9 +57,11 @@ class Summed:
     vectors: FloatArray | None = None
 
     def total(self, query: Query) -> IntArray:
+        """The total that was computed beforehand."""
         return self.answer
 
     def rows(self, vectors: RowVectors) -> FloatArray:
+        """The vectors that were computed beforehand."""
         if self.vectors is None:
             raise ValueError("the rows themselves were not looked up")
         return self.vectors
@@ -91,6 +93,7 @@ class QueryGame:
         return Summed(without.total(self.query), public), Summed(with_row.total(self.query), public)
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
+        """One run of the game: what the attacker sees, as numbers."""
         if self.claim.mu is None:
             raise ValueError("a query is audited against a claimed mu")
         bits = secure_bits if seed is None else insecure_bits(seed)
@@ -112,7 +115,8 @@ def histogram_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
 
 def moment_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     """Count, sum and second moment of rows that are clipped; with most of the budget on the sum, a row replaced by its
-    opposite moves the answer further than a row that changes its class."""
+    opposite moves the answer further than a row that changes its class.
+    """
     column = np.array([-CORNER, 0.0, CORNER])
     latent = latent_space(score_image([[column, column]] * 2), [RADIUS] * 2)
     return [_game(claim, adjacency, GroupSums(latent, (0.1, 0.7, 0.2), "outer"), PLANE)]

@@ -111,9 +111,11 @@ class Verdict:
 
     @property
     def violation(self) -> bool:
+        """Whether a lower bound of any attack lies above the claim."""
         return any(self.claimed.broken_by(finding.bound) for finding in self.findings)
 
     def headline(self) -> str:
+        """The verdict in one line."""
         claim = f"epsilon {self.claimed.epsilon:.4g}, delta {self.claimed.delta:.3g}"
         claim += "" if self.claimed.mu is None else f", mu {self.claimed.mu:.4f}"
         found = f"at least mu {self.lower['mu']:.4f}, epsilon {self.lower['epsilon']:.3f} ({self.confidence:.0%})"

@@ -93,6 +93,7 @@ class RowsGame:
         return Summed(engine.total(HISTOGRAMS), engine.public, engine.rows(VECTORS))
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
+        """One run of the game: what the attacker sees, as numbers."""
         bits = secure_bits if seed is None else insecure_bits(seed)
         budget = Budget(self._plan.mu, self._plan.slices)
         asked = self.curator(self._engines[with_row], budget, Adjacency.REPLACE_ONE, bits)
@@ -129,6 +130,7 @@ class PrintedGame:
         return theorem_sigma(self.claim.epsilon, self.claim.delta, dim=len(COLUMNS), projections=3)
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
+        """One run of the game: what the attacker sees, as numbers."""
         row = np.zeros((1, len(COLUMNS)))
         row[0, 0] = self.distance * with_row
         found = release_slices(row, 3, self._sigma, np.random.default_rng(seed))

@@ -17,14 +17,14 @@ class Interrupted(Exception):
 
 
 @contextmanager
-def interruptible(books: Ledger | None, state: str) -> Iterator[None]:
+def interruptible(ledger: Ledger | None, state: str) -> Iterator[None]:
     """Say of Ctrl-C how things may stand, where a ledger may have changed."""
     try:
         yield
     except KeyboardInterrupt:
-        if books is None:
+        if ledger is None:
             raise
-        raise Interrupted(f"{state}; {shlex.join(['sfumato', 'ledger', books.place])} shows") from None
+        raise Interrupted(f"{state}; {shlex.join(['sfumato', 'ledger', ledger.place])} shows") from None
 
 
 @contextmanager

@@ -105,14 +105,14 @@ def locate(histograms: Sequence[FloatArray], sd: FloatArray, bins: Sequence[Bins
     # Each column's own precision and (precision times count), less what went in.
     found = [c.counts(share, share**2, s) for c, s in zip(columns, sd, strict=True)]
     gained = np.stack([np.maximum(1.0 / variance - 1.0 / share**2, 0.0) for _, variance in found])
-    pulled = np.stack([count / variance - 1.0 / share for count, variance in found])
+    evidence = np.stack([count / variance - 1.0 / share for count, variance in found])
     placed = []
     for c, column in enumerate(columns):  # a column's count comes from the others, lest its noise be counted twice
         others = 1.0 / share**2 + gained.sum(axis=0) - gained[c]
-        count = (1.0 / share + pulled.sum(axis=0) - pulled[c]) / others
+        count = (1.0 / share + evidence.sum(axis=0) - evidence[c]) / others
         placed.append(column.places(np.maximum(count, 1.0), 1.0 / others, float(sd[c])))
     total = 1.0 / share**2 + gained.sum(axis=0)
-    counts = np.maximum((1.0 / share + pulled.sum(axis=0)) / total, 1.0)
+    counts = np.maximum((1.0 / share + evidence.sum(axis=0)) / total, 1.0)
     return Places(counts, 1.0 / total, *(np.stack(part, axis=1) for part in zip(*placed, strict=True)))
 
 

@@ -13,7 +13,8 @@ from sfumato.schema.layout import FloatArray
 @dataclass(frozen=True)
 class Boxes:
     """For each row and column an interval, or the point `low` where `is_point`; `log_change[i]` turns the latent
-    probability of row i into one of data."""
+    probability of row i into one of data.
+    """
 
     low: FloatArray
     high: FloatArray

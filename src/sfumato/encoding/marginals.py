@@ -23,8 +23,13 @@ POOL_DEVIATIONS = 2.0  # a class this much further from all classes than noise g
 
 @dataclass(frozen=True)
 class Marginals:
-    """What the first round tells: `counts[k]` rows in class k, and for column c the bin probabilities
-    `masses[c][k]`, with `sd[c]` the noise that each cell of the column had."""
+    """What the first round tells.
+
+    Attributes:
+        counts: Rows of each class.
+        masses: For each column the probabilities of its bins, (classes, bins).
+        sd: The noise that each cell of a column had.
+    """
 
     counts: FloatArray
     masses: tuple[FloatArray, ...]
@@ -41,7 +46,7 @@ def clean(histograms: Sequence[FloatArray], sd: FloatArray, columns: Sequence[Bi
     counts = class_counts(histograms, sd)
     masses = []
     for noisy, cell_sd, bins in zip(histograms, sd, columns, strict=True):
-        cells, cell_sds = borrow(noisy, counts, cell_sd)
+        cells, cell_sds = pool_alike(noisy, counts, cell_sd)
         if bins.ordered:
             inside = bins.size - (bins.missing >= 0)
             cells[:, :inside] = smooth(cells[:, :inside], cell_sds)
@@ -56,10 +61,10 @@ def class_counts(histograms: Sequence[FloatArray], sd: FloatArray) -> FloatArray
     return np.maximum(precision @ sums / precision.sum(), 1.0)
 
 
-def borrow(noisy: FloatArray, counts: FloatArray, sd: float) -> tuple[FloatArray, FloatArray]:
+def pool_alike(noisy: FloatArray, counts: FloatArray, sd: float) -> tuple[FloatArray, FloatArray]:
     """Give a class its share of all classes' cells where its own differ from that by no more than noise.
 
-    All or nothing: a partial pull would move rows of one class into bins that only another class fills.
+    All or nothing: a class in between would have rows in bins that only another class fills.
     Returns the cells and the noise that each class's cells then have.
     """
     classes, bins = noisy.shape
@@ -109,7 +114,10 @@ def onto_simplex(cells: FloatArray, total: float) -> FloatArray:
 
 
 def _mass(cells: FloatArray, count: float, sd: float) -> FloatArray:
-    """Probabilities of the bins. As many pseudo-rows as one cell's noise is worth, spread evenly, say that
-    no bin is impossible: noise may hide that many rows anywhere."""
+    """Probabilities of the bins.
+
+    As many pseudo-rows as one cell's noise is worth, spread evenly, say that no bin is impossible: noise may hide that
+    many rows anywhere.
+    """
     filled = onto_simplex(cells, count) + sd / len(cells)
     return filled / filled.sum()

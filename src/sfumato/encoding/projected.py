@@ -38,13 +38,21 @@ CHUNK_ROWS = 1 << 13
 
 @dataclass(frozen=True)
 class Projected:
-    """Class by class, each column's noisy mean and variance in units of its range, beside what the mixture explains."""
+    """Class by class, each column's noisy mean and variance in units of its range, beside what the mixture explains.
+
+    Attributes:
+        projection: The public projection of the groups.
+        means: (classes, columns).
+        variances: (classes, columns).
+        centres: (classes, coordinates) of the mixture.
+        explained: (classes, columns), the variance that the mixture's coordinates give each column.
+    """
 
     projection: Projection
-    means: FloatArray  # (classes, columns)
+    means: FloatArray
     variances: FloatArray
-    centres: FloatArray  # (classes, coordinates) of the mixture
-    explained: FloatArray  # variance that the mixture's coordinates give each column
+    centres: FloatArray
+    explained: FloatArray
 
     name = "projected"
 
@@ -105,7 +113,8 @@ class Projected:
 
     def seen(self, places: Places) -> FloatArray:
         """The projection of rows given by their places: what a label model, which has seen projections of real rows,
-        is to be asked about. Bending columns moves it a good way from the coordinates that were drawn."""
+        is to be asked about. Bending columns moves it a good way from the coordinates that were drawn.
+        """
         return np.asarray((places - np.float32(0.5)) @ self._matrix.T, dtype=np.float64)
 
     @cached_property

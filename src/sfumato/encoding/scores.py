@@ -43,9 +43,11 @@ class Latent1D:
     scales: FloatArray
 
     def cdf(self, z: FloatArray) -> FloatArray:
+        """The distribution function."""
         return np.asarray(ndtr((z[..., None] - self.means) / self.scales) @ self.weights)
 
     def log_density(self, z: FloatArray) -> FloatArray:
+        """The logarithm of the density."""
         apart = (z[..., None] - self.means) / self.scales
         return np.asarray(logsumexp(-(apart**2) / 2.0 - np.log(self.scales), axis=-1, b=self.weights) - LOG_SQRT_2PI)
 
@@ -72,12 +74,15 @@ class Tabled:
         return (np.arange(len(self.quantiles)) + 0.5) / len(self.quantiles)
 
     def cdf(self, z: FloatArray) -> FloatArray:
+        """The distribution function, linear between the quantiles."""
         return np.asarray(np.interp(z, self.quantiles, self._shares))
 
     def log_density(self, z: FloatArray) -> FloatArray:
+        """Not known: a table of quantiles has no density."""
         raise NotImplementedError("a table of quantiles has no density")
 
     def quantile(self, u: FloatArray) -> FloatArray:
+        """The inverse of the distribution function."""
         return np.asarray(np.interp(u, self._shares, self.quantiles))
 
 
@@ -85,12 +90,15 @@ class StandardNormal:
     """The latent coordinate of a class that is one Gaussian."""
 
     def cdf(self, z: FloatArray) -> FloatArray:
+        """The distribution function."""
         return np.asarray(ndtr(z))
 
     def log_density(self, z: FloatArray) -> FloatArray:
+        """The logarithm of the density."""
         return np.asarray(-(z**2) / 2.0 - LOG_SQRT_2PI)
 
     def quantile(self, u: FloatArray) -> FloatArray:
+        """The inverse of the distribution function."""
         return np.asarray(ndtri(u))
 
 
@@ -112,6 +120,7 @@ class ColumnScores:
     latent: tuple[Law, ...] | None = None
 
     def law(self, k: int) -> Law:
+        """The latent law of a class."""
         return STANDARD if self.latent is None else self.latent[k]
 
     @cached_property
@@ -147,10 +156,12 @@ class ColumnScores:
 
     @property
     def means(self) -> FloatArray:
+        """The mean score of each class."""
         return (self.masses * self.scores).sum(axis=1)
 
     @property
     def variances(self) -> FloatArray:
+        """The variance of each class's scores."""
         return (self.masses * self.scores**2).sum(axis=1) - self.means**2
 
     @cached_property
@@ -192,7 +203,11 @@ class ColumnScores:
 
 @dataclass(frozen=True)
 class Scores:
-    """The encoding of a whole table, and the encoder of a model in its latent space."""
+    """The encoding of a whole table, and the encoder of a model in its latent space.
+
+    Attributes:
+        columns: The scores of every feature, in order.
+    """
 
     columns: tuple[ColumnScores, ...]
 
@@ -200,6 +215,7 @@ class Scores:
 
     @classmethod
     def of(cls, marginals: Marginals, bins: tuple[Bins, ...]) -> Scores:
+        """The scores of cleaned marginals."""
         return cls(
             tuple(
                 ColumnScores(latent_order(masses, marginals.counts, sd, b), masses)
@@ -209,6 +225,7 @@ class Scores:
 
     @property
     def classes(self) -> int:
+        """How many classes there are."""
         return len(self.columns[0].masses)
 
     def to_arrays(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -364,7 +381,7 @@ def latent_order(masses: FloatArray, counts: FloatArray, sd: float, bins: Bins) 
 def correspondence_axis(masses: FloatArray, counts: FloatArray, sd: float) -> FloatArray:
     """Each bin's place on the first axis of correspondence analysis of the bin-by-class table.
 
-    A rare bin is pulled to the middle by as many pseudo-rows as its noise is worth. With one class there is
+    A rare bin is shrunk to the middle by as many pseudo-rows as its noise is worth. With one class there is
     no axis, and all bins stay where the schema has them.
     """
     share = counts / counts.sum()

@@ -18,7 +18,18 @@ REAL, SYNTHETIC = "#9aa7b5", "#c2542d"
 
 
 def draw_marginals(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, path: Path, title: str) -> None:
-    """A panel a column: real shares as grey bars, synthetic ones as orange dots."""
+    """Draw a panel a column: real shares as grey bars, synthetic ones as orange dots.
+
+    Args:
+        real: Real rows.
+        synthetic: Rows of a release.
+        schema: Of both.
+        path: Where to write the picture.
+        title: What stands above it.
+
+    Raises:
+        OutputError: It cannot be written there.
+    """
     import matplotlib
 
     matplotlib.use("Agg")

@@ -37,7 +37,17 @@ def _texts(values: pd.Series) -> pd.Series:
 
 
 def auc(train: pd.DataFrame, test: pd.DataFrame, schema: Schema, positive: object) -> float:
-    """AUC on `test` of scikit-learn's histogram gradient boosting trained on `train`."""
+    """The AUC of scikit-learn's histogram gradient boosting.
+
+    Args:
+        train: Rows to train on, such as synthetic ones.
+        test: Real rows to test on.
+        schema: Of both; it has a label.
+        positive: The value of the label that is to be told from the others.
+
+    Returns:
+        The area under the ROC curve on `test`.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
 
@@ -59,7 +69,16 @@ def marginal(values: pd.Series, reference: pd.Series, column: Column) -> FloatAr
 
 
 def total_variation(synthetic: pd.DataFrame, real: pd.DataFrame, schema: Schema) -> dict[str, float]:
-    """Total-variation distance between real and synthetic marginals, a column each."""
+    """The total-variation distance between real and synthetic marginals.
+
+    Args:
+        synthetic: Rows of a release.
+        real: The rows that it was made of, or others.
+        schema: Of both.
+
+    Returns:
+        By column, numbers in equal bins over the range of the real ones.
+    """
     distances = {}
     for name, column in schema.columns.items():
         ours = marginal(synthetic[name], real[name], column)

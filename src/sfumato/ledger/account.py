@@ -1,4 +1,4 @@
-"""What releases of one data set cost together. Plain arithmetic: `ledger` keeps the books that it works on.
+"""What releases of one data set cost together. Plain arithmetic: `ledger` keeps the entries that it works on.
 
 Formal guarantee. A data set has a cap (epsilon, delta). As long as every release `fits`, all of them together are
 (epsilon, delta)-DP in the data set's adjacency, also when later releases are chosen after earlier ones were seen, their
@@ -61,7 +61,7 @@ CHANCE_SHARE = 0.1
 GAUSSIAN = "gaussian"
 BOUNDED_SLICES = "gaussian and bounded slices"
 OLD_SLICES = "gaussian and slices"
-"""Of entries from before slices were charged a bound; they get one by their place in the book."""
+"""Of entries from before slices were charged a bound; they get one by their place in the ledger."""
 LAWS = (GAUSSIAN, BOUNDED_SLICES, OLD_SLICES)
 BOUND_ERROR = 1e-6
 """By how much a stored bound may differ from what this library finds: another scipy rounds otherwise."""
@@ -78,16 +78,19 @@ FACTORS = {
 
 
 class State(StrEnum):
-    """How far a release got."""
+    """How far a release got.
+
+    Attributes:
+        RESERVED: Counted; no noise was drawn yet.
+        DRAWING: Counted; noise may have been drawn, so it can never be returned.
+        RELEASED: Counted; the release was handed over.
+        RETURNED: Not counted; it ended before any noise was drawn.
+    """
 
     RESERVED = "reserved"
-    """Counted; no noise was drawn yet."""
     DRAWING = "drawing"
-    """Counted; noise may have been drawn, so it can never be returned."""
     RELEASED = "released"
-    """Counted; the release was handed over."""
     RETURNED = "returned"
-    """Not counted; it ended before any noise was drawn."""
 
 
 STEPS = ((State.RESERVED, State.DRAWING), (State.RESERVED, State.RETURNED), (State.DRAWING, State.RELEASED))
@@ -160,14 +163,28 @@ class Dataset:
         return mu_of(self.epsilon, left, slack) if left > 0.0 else 0.0
 
     def epsilon_at(self, mu: float) -> float:
-        """What releases of this mu together cost, as epsilon at the data set's delta less what is set aside."""
+        """What releases cost together, as epsilon.
+
+        Args:
+            mu: Of all of them together.
+
+        Returns:
+            Epsilon at the data set's delta less what is set aside; infinite where there is none.
+        """
         left, slack = self._set_aside()
         found = epsilon_of(mu, left, slack) if left > 0.0 else math.inf
         # Two searches may end an ulp apart: what keeps the cap is not shown as more than it.
         return min(found, self.epsilon) if mu <= self.mu else found
 
     def epsilon_that_fits(self, mu: float) -> float:
-        """The largest epsilon in few digits at which a single release, with the data set's delta, spends at most mu."""
+        """The largest epsilon that a single release may ask for.
+
+        Args:
+            mu: What it may spend.
+
+        Returns:
+            Epsilon in few digits, for a release with the data set's delta; 0 where nothing fits.
+        """
         if mu <= 0.0:
             return 0.0
         guess = min(epsilon_of(mu, self._delta()), self.epsilon)
@@ -179,7 +196,15 @@ class Dataset:
         return 0.0
 
     def charge(self, slices: tuple[Slices | OldFrames, ...], number: int) -> Charge:
-        """What a release with slices is charged, the n-th of them: the shares 1 / (n (n + 1)) of delta* add up to 1."""
+        """What a release with slices is charged. The shares 1 / (n (n + 1)) of delta* add up to 1.
+
+        Args:
+            slices: All that it takes.
+            number: n, from 1: how many releases with slices there are up to it.
+
+        Returns:
+            The bound on their squared mu, and the chance that it fails.
+        """
         if not slices:
             return NOTHING
         chance = self.chance / (number * (number + 1)) * (1.0 - 2.0**-40)  # outweighs the rounding
@@ -240,6 +265,7 @@ class Entry:
 
     @property
     def counts(self) -> bool:
+        """Whether it is counted: all but returned ones are."""
         return self.state is not State.RETURNED
 
     @property
@@ -249,6 +275,7 @@ class Entry:
 
     @property
     def sliced(self) -> bool:
+        """Whether it has noisy projections of every row."""
         return self.law in (BOUNDED_SLICES, OLD_SLICES)
 
     @property
@@ -265,7 +292,14 @@ class Entry:
         return None if self.law == OLD_SLICES else Charge(kept["t"], kept["chance"])
 
     def check(self, dataset: Dataset) -> None:
-        """Whether the entry agrees with itself and with its data set, as any that the library wrote does."""
+        """Refuse an entry that does not agree with itself and with its data set, as any that the library wrote does.
+
+        Args:
+            dataset: Its data set.
+
+        Raises:
+            ValueError: It does not.
+        """
         numbers = (self.epsilon, self.delta, self.mu, self.charged_mu)
         if not all(map(_is_cost, numbers)) or not 0.0 <= self.slack < 1.0 or not 0.0 <= self.collision < 1.0:
             raise ValueError("numbers")
@@ -332,7 +366,8 @@ class Account:
     @cached_property
     def charges(self) -> tuple[Charge, ...]:
         """What the slices of each entry are charged: as it says, or by how many with slices came before it, counted or
-        not, so that what is given back later changes nothing."""
+        not, so that what is given back later changes nothing.
+        """
         pairs = zip(self.entries, accumulate(entry.sliced for entry in self.entries), strict=True)
         return tuple(entry.charge or self.dataset.charge(entry.slices, number) for entry, number in pairs)
 
@@ -353,7 +388,7 @@ class Account:
 
     @property
     def over(self) -> str:
-        """One line where the releases cost more than the cap allows, as they may in an older book; else nothing."""
+        """One line where the releases cost more than the cap allows, as they may in an older ledger; else nothing."""
         if self.chance <= self.dataset.chance and self.mu <= self.dataset.mu and len(self.counted) <= MOST_RELEASES:
             return ""
         return (
@@ -381,7 +416,14 @@ class Account:
         return self.dataset.epsilon_that_fits(self.left())
 
     def charge_for(self, slices: tuple[Slices, ...]) -> Charge:
-        """What the next release would be charged for these slices."""
+        """What the next release would be charged for slices.
+
+        Args:
+            slices: All that it would take.
+
+        Returns:
+            The bound on their squared mu, and the chance that it fails.
+        """
         return self.dataset.charge(slices, 1 + sum(entry.sliced for entry in self.entries))
 
     def fits(self, charged_mu: float, charge: Charge = NOTHING) -> bool:
@@ -401,7 +443,21 @@ class Account:
         return together <= self.dataset.mu and sum_up(each.chance for each in charges) <= self.dataset.chance
 
     def price(self, entry: str, time: str, asked: Ask) -> Entry:
-        """The entry of a release that fits under the cap."""
+        """The entry of a release that fits under the cap.
+
+        Args:
+            entry: Its id.
+            time: When it was asked for, in UTC.
+            asked: What it will cost.
+
+        Returns:
+            The entry, reserved.
+
+        Raises:
+            BudgetError: It does not fit.
+            LedgerError: Its adjacency or unit has no cost here.
+            ArgumentError: What it asks for is not the cost of a release.
+        """
         factor = _factor(asked, self.dataset)
         slack, collision = _imperfections(self.dataset.unit, factor)
         charge = self.charge_for(asked.slices)
@@ -432,7 +488,11 @@ class Account:
         return made
 
     def running(self) -> list[float]:
-        """After each entry, what was spent until then, as epsilon at the data set's delta."""
+        """What was spent until each entry.
+
+        Returns:
+            One epsilon an entry, at the data set's delta.
+        """
         square, chance, count = Fraction(0), Fraction(0), 0
         found = []
         for entry, charge in zip(self.entries, self.charges, strict=True):

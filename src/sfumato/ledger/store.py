@@ -79,6 +79,7 @@ class Place:
 
     @classmethod
     def of(cls, text: str) -> Place:
+        """The place that a path or a URL names."""
         if "://" not in text:
             return cls(text, Path(text).absolute())
         url = _url(text)
@@ -205,10 +206,10 @@ def _is_mount(path: Path) -> bool:
 
 
 def mount_points(told: bytes) -> set[bytes]:
-    """The fifth field of each line; blanks and backslashes inside it are octal numbers.
+    r"""The fifth field of each line; blanks and backslashes inside it are octal numbers.
 
-    >>> mount_points(rb"36 35 98:0 /a /srv/the\\040books rw - ext4 /dev/sda rw")
-    {b'/srv/the books'}
+    >>> mount_points(rb"36 35 98:0 /a /srv/the\040ledgers rw - ext4 /dev/sda rw")
+    {b'/srv/the ledgers'}
     """
     fields = [line.split(b" ") for line in told.split(b"\n")]
     octal = re.compile(rb"\\([0-3][0-7]{2})")

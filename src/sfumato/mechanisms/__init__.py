@@ -1,5 +1,8 @@
 """The mechanisms by name: those of the library, those that were registered, and those of other packages.
 
+Public: the configs `Mixture`, `Clustmix` and `Slicing`; `find`, `kind`, `names` and `register`; and what a mechanism is
+written against: `Mechanism`, `Plan`, `Public`, `Round`.
+
 Another package offers a mechanism by an entry point of the group `sfumato.mechanisms`, its name leading to the class.
 Such code is trusted: types keep a mechanism from the rows by mistake, not by malice.
 """
@@ -9,13 +12,24 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.base import Mechanism as Mechanism
-from sfumato.mechanisms.base import Plan as Plan
-from sfumato.mechanisms.base import Public as Public
-from sfumato.mechanisms.base import Round as Round
+from sfumato.mechanisms.base import Mechanism, Plan, Public, Round
 from sfumato.mechanisms.clustmix.clustmix_mechanism import Clustmix
 from sfumato.mechanisms.mixture.mixture_mechanism import Mixture
 from sfumato.mechanisms.slicing.slicing_mechanism import Slicing
+
+__all__ = [
+    "Clustmix",
+    "Mechanism",
+    "Mixture",
+    "Plan",
+    "Public",
+    "Round",
+    "Slicing",
+    "find",
+    "kind",
+    "names",
+    "register",
+]
 
 ENTRY_POINTS = "sfumato.mechanisms"
 
@@ -40,12 +54,22 @@ def register(kind: type[Mechanism]) -> type[Mechanism]:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all mechanisms that can be found."""
+    """The names of all mechanisms that can be found.
+
+    Returns:
+        Those of the library, those that were registered, and those of other packages' entry points.
+    """
     return (*_registered, *(each.name for each in _outside() if each.name not in _registered))
 
 
 def kind(name: str) -> type[Mechanism]:
     """The class of a mechanism, from its name.
+
+    Args:
+        name: As in `names()`.
+
+    Returns:
+        The class of its config.
 
     Raises:
         ArgumentError: There is none of that name, or its package cannot be imported.

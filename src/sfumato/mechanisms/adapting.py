@@ -52,6 +52,7 @@ class Adapting:
 
     @classmethod
     def of(cls, adapted: tuple[str, ...], encoding: Encoding, public: Public, feature_share: float = 0.0) -> Adapting:
+        """What is adapted, and which part of the budget that takes."""
         share, rounds = encoding.label_budget(public) if "labels" in adapted else (0.0, 0)
         return cls(feature_share * ("points" in adapted), share, rounds)
 

@@ -22,22 +22,28 @@ class Door(Protocol):
     """Whoever takes questions as bytes: a curator, or the way to one in another process."""
 
     @property
-    def remaining(self) -> float: ...
+    def remaining(self) -> float:
+        """The squared mu that is left."""
 
-    def total(self, name: str, request: bytes, mu_squared: float) -> Answer: ...
+    def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
+        """Charge `mu_squared`, and answer the total of a question in bytes with noise."""
 
-    def rows(self, name: str, request: bytes) -> NoisyRows: ...
+    def rows(self, name: str, request: bytes) -> NoisyRows:
+        """Charge for it, and answer every row's vector, of a question in bytes, with noise."""
 
 
 class Asker(Protocol):
     """What a mechanism is handed: what is left, and a way to ask."""
 
     @property
-    def remaining(self) -> float: ...
+    def remaining(self) -> float:
+        """The squared mu that is left."""
 
-    def total(self, name: str, query: Query, mu_squared: float) -> Answer: ...
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        """The total of a query over the private rows, with noise that `mu_squared` pays for."""
 
-    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows: ...
+    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        """Every row's vector, or projections of it, with noise."""
 
 
 class Client:

@@ -75,9 +75,14 @@ class Public:
 
 @dataclass(frozen=True)
 class Round:
-    """One question: its name, its part of the squared budget, and what it is for.
+    """One question of a plan.
 
-    A round that repeats has a `number`, from 1; `title` is what the curator is told.
+    Attributes:
+        name: The name, the same for all rounds that repeat.
+        share: Its part of the squared budget.
+        mu: What it will cost, in Gaussian DP.
+        purpose: What it is for, in a few words.
+        number: From 1 where the round repeats; None where it does not.
     """
 
     name: str
@@ -262,14 +267,38 @@ class Plan:
 class Mechanism(Protocol):
     """A frozen config whose fields are its options. It never holds a row: it asks the curator.
 
-    A fourth mechanism is a frozen dataclass with a `name`, these two methods, and one line that registers it
+    A mechanism of one's own is a frozen dataclass with a `name`, these two methods, and one line that registers it
     (`sfumato.mechanisms.register`, or an entry point of the group `sfumato.mechanisms`).
+
+    Attributes:
+        name: By which it is found and shown.
     """
 
     name: ClassVar[str]
 
     def plan(self, public: Public) -> Plan:
-        """Divide the budget between rounds. Raises ArgumentError where options and schema do not go together."""
+        """Divide the budget between rounds, without touching any data.
+
+        Args:
+            public: All that the plan may depend on.
+
+        Returns:
+            The plan, which this mechanism can run.
+
+        Raises:
+            ArgumentError: Options and schema do not go together.
+        """
 
     def run(self, curator: Asker, plan: Plan) -> Model:
-        """Ask every round of the plan, and build a model from the noisy answers."""
+        """Ask every round of the plan, and build a model from the noisy answers.
+
+        Args:
+            curator: Whoever answers questions: the curator, or something that talks to it.
+            plan: A plan of this mechanism's own.
+
+        Returns:
+            The model.
+
+        Raises:
+            ArgumentError: The plan was made by another mechanism.
+        """

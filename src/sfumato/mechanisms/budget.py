@@ -58,12 +58,15 @@ class Reserved:
 
     @property
     def remaining(self) -> float:
+        """The squared mu that is left, less what is kept for later."""
         return max(self.curator.remaining - self.kept, 0.0)
 
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        """What the curator answers."""
         return self.curator.total(name, query, mu_squared)
 
     def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        """What the curator answers."""
         return self.curator.rows(name, vectors, projection)
 
 

@@ -20,7 +20,8 @@ from sfumato.schema.layout import FloatArray, IntArray
 @dataclass(frozen=True)
 class FoundCells:
     """The cells that were found: how many rows each holds, where their mean is, and how far they spread around it, in
-    units of their class's spread; `within` is the mean square distance that cells leave, class by class."""
+    units of their class's spread; `within` is the mean square distance that cells leave, class by class.
+    """
 
     cells: Cells
     counts: FloatArray
@@ -44,7 +45,8 @@ def ask_shapes(curator: Asker, found: FoundCells, mu_squared: float) -> FloatArr
     """The shape of each class's cells, all of them together: (classes, dim, dim), shrunk towards that of all classes.
 
     Entries carry noise, and so do eigenvalues: those of a class's difference from all classes are shrunk
-    by what noise of that size does to the eigenvalues of anything."""
+    by what noise of that size does to the eigenvalues of anything.
+    """
     cells = found.cells
     dim, classes = cells.image.dim, len(cells.centres)
     counts = np.asarray(np.bincount(cells.classes, found.counts, classes), dtype=np.float64)

@@ -22,7 +22,9 @@ def move_centres(
     curator: Asker, name: str, cells: Cells, expected: FloatArray, radii: Sequence[float], mu_squared: float
 ) -> tuple[Cells, FloatArray, float]:
     """One round of Lloyd's algorithm: every centre goes to the noisy mean of its cell, as far as that is signal.
-    Also how many rows the cells hold, and with what standard deviation that is known."""
+
+    Also how many rows the cells hold, and with what standard deviation that is known.
+    """
     dim = cells.image.dim
     costs = moment_costs(expected, dim, radius(dim))
     shares = split([costs.count, costs.mean])

@@ -35,7 +35,8 @@ def shrink_to_zero(vectors: FloatArray, sd: FloatArray) -> FloatArray:
 
 def shrink_class_means(means: FloatArray, variance: FloatArray) -> FloatArray:
     """Each class's mean towards zero, where its histograms put it: no coordinate is far above one, which bounds the
-    signal."""
+    signal.
+    """
     weights = [
         shrinkage_weight(v.sum(), (m**2).sum(), most_signal=float(len(m))) for m, v in zip(means, variance, strict=True)
     ]
@@ -71,7 +72,8 @@ def shrink_to_pooled(matrices: FloatArray, noise: FloatArray, target: FloatArray
 def shrink_eigenvalues(matrix: FloatArray, sd: float) -> FloatArray:
     """A noisy symmetric matrix with its eigenvalues moved to where they were likeliest before: x - 2 s^2 H(x), with H
     the Hilbert transform of their density and s^2 = dim sd^2 / 2 (Bun, Bouchaud and Potters 2017, the additive case),
-    and all of it shrunk to zero by the James-Stein weight."""
+    and all of it shrunk to zero by the James-Stein weight.
+    """
     dim = len(matrix)
     values, vectors = np.linalg.eigh(matrix)
     variance = dim * sd**2 / 2.0

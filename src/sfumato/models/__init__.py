@@ -1,4 +1,8 @@
-"""Models: what a release publishes, made of noisy answers alone."""
+"""Models: what a release publishes, made of noisy answers alone.
+
+Public: `MixtureModel` (with its `GaussianMixture`) and `GeneratorModel`; and what a model of one's own is written
+against: `Model`, `Trainable`, `CodedRows`, `GivenCell`, `register_model`, `find_model`.
+"""
 
 from sfumato.models.base import CodedRows, GivenCell, Model, Trainable, find_model, register_model
 from sfumato.models.gaussian_mixture import GaussianMixture

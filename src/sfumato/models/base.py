@@ -39,7 +39,12 @@ class CodedRows:
 
 @dataclass(frozen=True)
 class GivenCell:
-    """What a column is held at: a bin, and the value inside it where the column is ordered."""
+    """What a column is held at.
+
+    Attributes:
+        code: The bin.
+        value: The value inside it where the column is ordered; None otherwise.
+    """
 
     code: int
     value: float | None
@@ -69,33 +74,105 @@ class Model(Protocol):
         """How often each class comes."""
 
     def check_given(self, names: Iterable[str]) -> None:
-        """Raise an ArgumentError where one of these columns cannot be held at a value."""
+        """Refuse columns that cannot be held at a value.
+
+        Args:
+            names: The columns.
+
+        Raises:
+            ArgumentError: One of them cannot.
+        """
 
     def condition(self, given: Mapping[str, GivenCell]) -> Any:
-        """What `draw` needs to hold columns at values; it means nothing to anyone else."""
+        """What `draw` needs to hold columns at values.
+
+        Args:
+            given: By column, what it is held at.
+
+        Returns:
+            An object that means nothing to anyone else.
+        """
 
     def draw(self, n: int, rng: np.random.Generator, condition: Any = None) -> tuple[list[pd.Series[Any]], IntArray]:
-        """Draw n rows: their feature columns in the schema's types, and their classes."""
+        """Draw synthetic rows.
+
+        Args:
+            n: How many.
+            rng: Where random numbers come from.
+            condition: What `condition` returned; None to hold no column.
+
+        Returns:
+            Feature columns in the schema's types, and the class of each row.
+        """
 
     def log_joint(self, rows: CodedRows) -> FloatArray:
-        """The log density log p(x, class), (rows, classes); an ArgumentError where there is no density."""
+        """The log density log p(x, class).
+
+        Args:
+            rows: New rows.
+
+        Returns:
+            An array (rows, classes).
+
+        Raises:
+            ArgumentError: The model has no density.
+        """
 
     def log_posterior(self, rows: CodedRows) -> FloatArray:
-        """The log probabilities log p(class | x), (rows, classes); an ArgumentError where it does not classify."""
+        """The log probabilities log p(class | x).
+
+        Args:
+            rows: New rows.
+
+        Returns:
+            An array (rows, classes).
+
+        Raises:
+            ArgumentError: The model does not classify.
+        """
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-        """The model for a file: facts of plain JSON values, and arrays by name."""
+        """The model for a file.
+
+        Returns:
+            Facts of plain JSON values, and arrays by name.
+        """
 
     @classmethod
     def shapes(cls, layout: Layout, facts: Mapping[str, Any], insist: Insist) -> Specs:
-        """Which arrays belong to these facts, and of what size; checks the facts."""
+        """Which arrays belong to the facts of a file, and of what size; checks the facts.
+
+        Args:
+            layout: The public bins of the schema.
+            facts: Those of `to_arrays`, from a file that nobody vouches for.
+            insist: Refuses the file unless its first argument holds.
+
+        Returns:
+            The arrays by name.
+        """
 
     @classmethod
     def from_arrays(cls, layout: Layout, facts: Mapping[str, Any], arrays: NamedArrays, insist: Insist) -> Model:
-        """The model of a file, whose arrays have the shapes that they should: every number checked."""
+        """The model of a file, every number checked.
+
+        Args:
+            layout: The public bins of the schema.
+            facts: Those of `to_arrays`, which `shapes` has checked.
+            arrays: Those of `to_arrays`, of the shapes that they should have.
+            insist: Refuses the file unless its first argument holds.
+
+        Returns:
+            The model.
+        """
 
     def check_guarantee(self, guarantee: Guarantee, unit_rows: int, insist: Insist) -> None:
-        """Whether a guarantee covers what the model holds."""
+        """Refuse a guarantee that does not cover what the model holds.
+
+        Args:
+            guarantee: The guarantee of the file.
+            unit_rows: How many rows of a unit count; 1 where the unit is a row.
+            insist: Refuses the file unless its first argument holds.
+        """
 
 
 @runtime_checkable
@@ -112,7 +189,22 @@ class Trainable(Protocol):
         keep: Callable[[Any], None] | None = None,
         on_step: Callable[[int, int, float], None] = lambda step, steps, loss: None,
     ) -> Model:
-        """The model trained; `keep` is handed it on the way."""
+        """The model trained.
+
+        Args:
+            training: The settings; None for the defaults.
+            module: A network of the user's own.
+            warm: Begin with the weights of this model.
+            resume: Go on with a training that was interrupted.
+            keep: Is handed the model on the way, to be kept.
+            on_step: Hears the step, how many there are at most, and the loss.
+
+        Returns:
+            The trained model.
+
+        Raises:
+            ArgumentError: The arguments do not go together.
+        """
 
 
 _KINDS: dict[str, type[Model]] = {}
@@ -141,5 +233,12 @@ def register_model(model: type[AnyModel]) -> type[AnyModel]:
 
 
 def find_model(kind: str) -> type[Model] | None:
-    """The class of a kind of model, if there is one."""
+    """The class of a kind of model.
+
+    Args:
+        kind: The name of the kind in a file.
+
+    Returns:
+        The class; None where there is none of that name.
+    """
     return _KINDS.get(kind)

@@ -25,10 +25,15 @@ FAR = 37.0  # beyond this the normal tail underflows
 class GaussianMixture:
     """Gaussians, each of one class.
 
-    Component c has weight `weights[c]` and latent distribution N(means[c], covariances[c]), and belongs to class
-    `component_class[c]`; where that is not given, each component is a class of its own. Where there are as many
-    covariances as classes, and more components, the components of a class share theirs, each `scales[c]` times as
-    wide.
+    Component c has the latent distribution N(means[c], covariances[c]). Where there are as many covariances as
+    classes, and more components, the components of a class share theirs.
+
+    Attributes:
+        weights: The weight of each component.
+        means: The mean of each component.
+        covariances: The covariance of each component, or of each class.
+        component_class: The class of each component; where it is not given, each is a class of its own.
+        scales: How many times as wide as the shared covariance each component is.
     """
 
     weights: FloatArray

@@ -45,14 +45,17 @@ _ARGUMENT_ERROR = 4 * sys.float_info.epsilon
 
 
 class Adjacency(StrEnum):
-    """Which two tables a guarantee cannot tell apart."""
+    """Which two tables a guarantee cannot tell apart.
+
+    Attributes:
+        ADD_REMOVE: One has a row more. The number of rows is private.
+        REPLACE_ONE: One row is another. The number of rows is public.
+        LABEL: One row has another label; its other columns and the number of rows are public.
+    """
 
     ADD_REMOVE = "add-remove"
-    """One has a row more. The number of rows is private."""
     REPLACE_ONE = "replace-one"
-    """One row is another. The number of rows is public."""
     LABEL = "label"
-    """One row has another label; its other columns and the number of rows are public."""
 
 
 def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
@@ -80,7 +83,7 @@ def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
 
 @dataclass(frozen=True)
 class Spend:
-    """One line of the books: a query, its L2 sensitivity, its noise, and the mu that it cost.
+    """What was charged once: a query, its L2 sensitivity, its noise, and the mu that it cost.
 
     A query with weights has noise of sd sigma / weight_j on coordinate j; its sensitivity is that of the
     weighted answer, so mu = sensitivity / sigma as for any other.
@@ -237,14 +240,17 @@ def delta_left(epsilon: float, delta: float, distance: float) -> float:
 
 
 def check_epsilon(epsilon: float) -> None:
+    """Refuse an epsilon that is none."""
     if not is_number(epsilon) or not 0 < epsilon < math.inf:
         raise ArgumentError(f"epsilon must be a finite number above 0, not {epsilon!r}")
 
 
 def check_mu(mu: float) -> None:
+    """Refuse a mu that is none."""
     if not 0 <= mu <= LARGEST_MU:
         raise ArgumentError(f"mu must lie between 0 and {LARGEST_MU:g}, not {mu}")
 
 
 def is_number(value: object) -> bool:
+    """Whether it is a real number, and no truth value."""
     return isinstance(value, Real) and not isinstance(value, bool)

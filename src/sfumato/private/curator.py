@@ -38,9 +38,11 @@ class Engine(Protocol):
     def public(self) -> Public:
         """What is public of the rows."""
 
-    def total(self, query: Query) -> IntArray: ...
+    def total(self, query: Query) -> IntArray:
+        """The exact total of a query."""
 
-    def rows(self, vectors: RowVectors) -> FloatArray: ...
+    def rows(self, vectors: RowVectors) -> FloatArray:
+        """The vectors of all rows that count, one a column."""
 
 
 class Curator:
@@ -167,9 +169,12 @@ def _shielded(work: Callable[[], T]) -> T:
 
 
 def _afresh(error: BaseException) -> BaseException:
-    """The same news without its traceback. Our own errors speak of no row; of others nothing is told, not even their
-    kind, which might depend on one. No class of another's is called: one that wants other arguments (numpy's own
-    MemoryError does) would fail here, with the error that holds the rows for its context."""
+    """The same news without its traceback.
+
+    Our own errors speak of no row; of others nothing is told, not even their kind, which might depend on one. No class
+    of another's is called: one that wants other arguments (numpy's own MemoryError does) would fail here, with the
+    error that holds the rows for its context.
+    """
     for kind in (KeyboardInterrupt, SystemExit, MemoryError):
         if isinstance(error, kind):
             return kind()

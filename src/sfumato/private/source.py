@@ -15,8 +15,9 @@ from sfumato.private.queries.base import FIXED_BITS, Batch, BoolArray, IntArray,
 from sfumato.private.units import TagArray, Units
 from sfumato.schema.layout import NOWHERE, Layout, OrderedBins
 from sfumato.schema.projections import Projection
-from sfumato.tables import Table, numbers, texts
+from sfumato.tables.cells import numbers, texts
 from sfumato.tables.coding import code_cells, code_label, find_codes, read_batches
+from sfumato.tables.table import Table
 
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
 ROW_CAP = 1 << 30  # public: totals of products below 2^32 stay below 2^62
@@ -26,7 +27,8 @@ _NO_TAGS: TagArray = np.zeros((0, 4), dtype=np.uint64)
 
 class Tagged(NamedTuple):
     """Rows with the hashes of their units and contents; of rows that count nowhere the hashes of their units, where
-    units have a name; and what all of them took, whether they count or not."""
+    units have a name; and what all of them took, whether they count or not.
+    """
 
     batch: Batch
     tags: TagArray
@@ -79,7 +81,8 @@ class Source:
 
     def missing(self, tagged: list[Tagged], counted: int) -> int:
         """How many rows are wanting so that their number tells how many units there are, and no more: rows that count
-        nowhere, or those by which units have fewer than they may have."""
+        nowhere, or those by which units have fewer than they may have.
+        """
         strays = np.concatenate([_NO_TAGS[:, :2], *(each.strays for each in tagged)])
         if self._units is None:
             return len(strays)

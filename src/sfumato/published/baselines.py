@@ -136,6 +136,7 @@ class Features(Encoding):
 
     @property
     def size(self) -> int:
+        """How many features a row has."""
         return 2 * self.frequencies.shape[1] * bool(len(self.low)) + sum(self.levels)
 
     def __call__(self, encoded: Any) -> Any:

@@ -62,7 +62,8 @@ MOST_QUANTILES = 1000
 @dataclass(frozen=True)
 class Kip:
     """How centroids are adapted: alpha and lambda (`ridge`) of (6), hidden layers of the kernel's network, Adam's steps
-    and rate, and how many rows are drawn for one step of Algorithm 1."""
+    and rate, and how many rows are drawn for one step of Algorithm 1.
+    """
 
     alpha: float = 0.5
     ridge: float = 1e-3
@@ -96,8 +97,10 @@ class Synthetic:
 
 
 def delta(epsilon: float, sigma: float, rows: int, classes: int, columns: int) -> float:
-    """Equation (8): what is claimed for means of `rows` rows with noise sigma. It is the delta of mu-GDP with
-    mu = sqrt(C D) / (l sigma), so the library's accounting has it, rounded up."""
+    """Equation (8): what is claimed for means of `rows` rows with noise sigma.
+
+    It is the delta of mu-GDP with mu = sqrt(C D) / (l sigma), so the library's accounting has it, rounded up.
+    """
     return delta_of(epsilon, math.sqrt(classes * columns) / (rows * sigma))
 
 

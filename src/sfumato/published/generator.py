@@ -1,5 +1,6 @@
 """What the generators of the compared methods have in common: how a mixed row is written as numbers, and a network that
-makes such rows. Rows are raw arrays; bounds, classes and categories are public."""
+makes such rows. Rows are raw arrays; bounds, classes and categories are public.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +28,7 @@ class Encoding:
 
     @property
     def width(self) -> int:
+        """How many numbers a row has."""
         return len(self.low) + sum(self.levels)
 
     def encode(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
@@ -65,6 +67,7 @@ class Encoding:
 
 
 def limits(bounds: Bounds, columns: int) -> tuple[FloatArray, FloatArray]:
+    """The bounds, one for each column."""
     low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), columns) for b in bounds)
     if not (low < high).all():
         raise ArgumentError("bounds must be (low, high) with low below high")
@@ -72,6 +75,7 @@ def limits(bounds: Bounds, columns: int) -> tuple[FloatArray, FloatArray]:
 
 
 def check_levels(codes: IntArray, levels: tuple[int, ...]) -> None:
+    """Refuse numbers of categories that do not go with the codes."""
     if codes.shape[1] != len(levels):
         raise ArgumentError("levels must hold the number of categories of each column of codes")
 

@@ -33,6 +33,7 @@ class Fit:
 
     @property
     def rows(self) -> int:
+        """How many rows there are."""
         return int(self.counts.sum())
 
 
@@ -57,6 +58,7 @@ class Noise:
 
     @property
     def iterations(self) -> int:
+        """How many alternations there were."""
         return len(self.objectives)
 
 
@@ -215,8 +217,10 @@ def settle_noise(x: FloatArray, y: IntArray, fit: Fit, *, epsilon: float, delta:
 
 
 def draw(fit: Fit, noise: Noise, rng: np.random.Generator) -> GaussianMixture:
-    """Step 12 of Algorithm 1: weights by the random map, means by (5), covariances by (6). NOT DIFFERENTIALLY PRIVATE:
-    see `release`."""
+    """Step 12 of Algorithm 1: weights by the random map, means by (5), covariances by (6).
+
+    NOT DIFFERENTIALLY PRIVATE: see `release`.
+    """
     model = fit.mixture
     law = output_law(noise.weight_map)
     weights = noise.weight_outputs[rng.choice(len(law), p=law)]
@@ -291,9 +295,9 @@ def kl_bound(fit: Fit, noise: Noise) -> float:
 
 
 def kl_divergence(released: GaussianMixture, fitted: GaussianMixture) -> float:
-    """KL(released || fitted) of the joint laws of class and row, the paper's measure (8):
+    """KL(released || fitted) of the joint laws of class and row, the paper's measure (8).
 
-    sum_k w_k [ln(w_k / w*_k) + KL(N_k || N*_k)], the star marking the fitted mixture.
+    It is sum_k w_k [ln(w_k / w*_k) + KL(N_k || N*_k)], the star marking the fitted mixture.
 
     >>> one = GaussianMixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)))
     >>> kl_divergence(GaussianMixture(np.ones(1), np.full((1, 1), 2.0), np.ones((1, 1, 1))), one)

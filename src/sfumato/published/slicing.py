@@ -78,6 +78,7 @@ def slice_rows(
 
 
 def check_ball(x: FloatArray) -> None:
+    """Refuse rows outside the unit ball."""
     if len(x) and np.linalg.norm(x, axis=1).max() > 1.0 + ROUNDING:
         raise ArgumentError("rows must have a norm of at most 1: scale them by a public bound")
 

@@ -1,4 +1,7 @@
-"""Releases: a model with its guarantee, drawn from, scored with, written and read."""
+"""Releases: a model with its guarantee, drawn from, scored with, written and read.
+
+Public: `Release`; `read` and `write`, its file format.
+"""
 
 from sfumato.release.file import read, write
 from sfumato.release.release import Release

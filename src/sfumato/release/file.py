@@ -78,7 +78,15 @@ class _Document(BaseModel):
 
 
 def write(release: Release, path: str | Path) -> None:
-    """Write a release under a temporary name, then rename it."""
+    """Write a release under a temporary name, then rename it.
+
+    Args:
+        release: The release.
+        path: Where to; what is there is replaced.
+
+    Raises:
+        OutputError: It cannot be written there.
+    """
     document, arrays = contents(release)
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_entry(JSON_NAME), json.dumps(document, indent=1, ensure_ascii=False))

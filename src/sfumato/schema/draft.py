@@ -30,7 +30,20 @@ FEW_NUMBERS = 10  # so few different whole numbers look like codes, when the col
 
 
 def draft_schema(source: Any, label: str | None = None) -> tuple[Schema, list[str]]:
-    """Draft a schema for a table, and name the columns left out because nothing fits them."""
+    """Draft a schema for a table. The draft is as private as the rows that it was read off.
+
+    Args:
+        source: Whatever `open_table` takes.
+        label: The column to predict.
+
+    Returns:
+        The schema, with all that was read off rows under `unconfirmed`, and the columns left out because nothing fits
+        them.
+
+    Raises:
+        SchemaError: The label is no column, or none that can be one; or nothing can be modelled.
+        TableError: The table cannot be read.
+    """
     table = open_table(source)
     if label is not None and label not in table.names:
         raise SchemaError(f"the label {label!r} is not a column of the table")

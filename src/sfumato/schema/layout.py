@@ -57,10 +57,12 @@ class OrderedBins:
 
     @property
     def size(self) -> int:
+        """How many bins there are, that of missing values among them."""
         return len(self.low) + self.column.missing
 
     @property
     def ordered(self) -> bool:
+        """Whether bins have an order: they have."""
         return True
 
     @property
@@ -158,10 +160,12 @@ class CategoryBins:
 
     @property
     def size(self) -> int:
+        """How many bins there are, that of missing values among them."""
         return len(self.column.values) + self.column.missing
 
     @property
     def ordered(self) -> bool:
+        """Whether bins have an order: categories have none."""
         return False
 
     @property
@@ -171,6 +175,7 @@ class CategoryBins:
 
     @property
     def continuous(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which bins have values inside: none has."""
         return np.zeros(self.size, dtype=bool)
 
     def decode(self, codes: IntArray, position: FloatArray) -> pd.Series[Any]:
@@ -201,7 +206,16 @@ def bins_of(column: Column) -> Bins:
 
 @dataclass(frozen=True)
 class Layout:
-    """The bins of a whole schema: its features in order, and its label."""
+    """The bins of a whole schema.
+
+    Attributes:
+        names: The features, in order.
+        bins: Their bins.
+        label: The name of the label; None where there is none.
+        label_bins: Its bins, which are the classes.
+        unit: The column that names units of privacy; None where a unit is a row.
+        groups: Columns that are modelled through a projection.
+    """
 
     names: tuple[str, ...]
     bins: tuple[Bins, ...]
@@ -212,6 +226,14 @@ class Layout:
 
     @classmethod
     def of(cls, schema: Schema) -> Layout:
+        """The layout of a schema.
+
+        Args:
+            schema: The schema.
+
+        Returns:
+            Its bins, which depend on nothing else.
+        """
         label = schema.label
         return cls(
             schema.features,
@@ -238,7 +260,11 @@ class Layout:
         return sum(group.directions for group in self.groups) if self.groups else len(self.names)
 
     def class_names(self) -> list[Any]:
-        """What to call each class: its category, or the interval of its bin."""
+        """What to call each class.
+
+        Returns:
+            Its category, or the interval of its bin; nothing where there is no label.
+        """
         if isinstance(self.label_bins, CategoryBins):
             return list(self.label_bins.column.values)
         if self.label_bins is None:

@@ -47,11 +47,13 @@ class Projection:
 
     @classmethod
     def of(cls, groups: Iterable[Group]) -> Projection:
+        """The projection of groups, a block for each."""
         matrix = np.rint(block_diag(*(directions(group) for group in groups)) * 2.0**ENTRY_BITS).astype(np.int64)
         return cls(matrix, max(0, math.ceil(math.log2(matrix.shape[1] / WIDEST) / 2)))
 
     @property
     def dim(self) -> int:
+        """How many coordinates there are."""
         return len(self.matrix)
 
     @cached_property

@@ -256,7 +256,20 @@ class Unit(BaseModel):
 
 
 class Schema(BaseModel):
-    """The public description of a table. Build it with `load`, `parse` or from a dictionary."""
+    """The public description of a table: build it with `load`, `parse`, or `of` a dictionary.
+
+    Attributes:
+        label: The column to predict; None where there is none.
+        unit: The column that says whose privacy is meant, and how many rows of each unit count; None where it is a row.
+        columns: What is known of each column, those of groups behind the others.
+        groups: Columns of one kind, such as pixels, that are modelled through a public projection.
+        unconfirmed: What a draft took from private rows. `fit` refuses a schema in which it is not empty.
+
+    Example:
+        >>> schema = Schema.of({"columns": {"age": {"type": "number", "min": 0, "max": 99, "step": 1}}})
+        >>> schema.features
+        ('age',)
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -325,7 +338,17 @@ class Schema(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
-        """Read a schema from a YAML or JSON file."""
+        """Read a schema from a YAML or JSON file.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The schema.
+
+        Raises:
+            SchemaError: There is no such file, or what it says is no schema.
+        """
         try:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
@@ -341,7 +364,17 @@ class Schema(BaseModel):
 
     @classmethod
     def parse(cls, text: str) -> Schema:
-        """Read a schema from YAML or JSON text."""
+        """Read a schema from YAML or JSON text.
+
+        Args:
+            text: YAML or JSON.
+
+        Returns:
+            The schema.
+
+        Raises:
+            SchemaError: What it says is no schema.
+        """
         try:
             data = _read(text)
         except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -350,7 +383,17 @@ class Schema(BaseModel):
 
     @classmethod
     def of(cls, data: Any) -> Schema:
-        """Check plain data (dictionaries and lists) and make a schema of it."""
+        """Check plain data (dictionaries and lists) and make a schema of it.
+
+        Args:
+            data: A mapping with `columns`; a schema comes back as it is.
+
+        Returns:
+            The schema.
+
+        Raises:
+            SchemaError: What it says is no schema.
+        """
         if isinstance(data, Schema):
             return data
         if not isinstance(data, dict):
@@ -367,8 +410,20 @@ class Schema(BaseModel):
         Nothing but the number of columns is taken from `X`, never a value. The columns are called x0, x1 and so
         on, as those of an array are when it is read as a table, unless `names` are given.
 
-        >>> Schema.from_array(np.array([[3.0, 70.0]]), (0, [10, 100])).columns["x1"].max
-        100.0
+        Args:
+            X: The array.
+            bounds: (low, high), each one number or one for each column.
+            names: Of the columns.
+
+        Returns:
+            The schema.
+
+        Raises:
+            SchemaError: X has not two dimensions, or bounds or names do not fit it.
+
+        Example:
+            >>> Schema.from_array(np.array([[3.0, 70.0]]), (0, [10, 100])).columns["x1"].max
+            100.0
         """
         shape: tuple[int, ...] = getattr(X, "shape", ())
         if len(shape) != 2:
@@ -385,7 +440,11 @@ class Schema(BaseModel):
         return cls.of({"columns": {name: {"type": "number", "min": a, "max": b} for name, a, b in ends}})
 
     def dump(self) -> dict[str, Any]:
-        """The schema as plain JSON data, without defaults."""
+        """The schema as plain JSON data, without defaults.
+
+        Returns:
+            What `of` makes the same schema of.
+        """
         grouped = self.grouped
         columns = {
             name: {"type": column.type} | _tidy(column.model_dump(mode="json", exclude_defaults=True))
@@ -397,13 +456,24 @@ class Schema(BaseModel):
         return rest | {"columns": columns} | ({"groups": groups} if groups else {})
 
     def save(self, path: str | Path) -> None:
-        """Write the schema as YAML, or as JSON where the name ends in .json."""
+        """Write the schema as YAML, or as JSON where the name ends in .json.
+
+        Args:
+            path: Where to; what is there is replaced.
+
+        Raises:
+            OutputError: It cannot be written there.
+        """
         text = json.dumps(self.dump(), indent=2) if str(path).endswith(".json") else self.to_yaml()
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
     def to_yaml(self) -> str:
-        """The schema as YAML text, one line a column."""
+        """The schema as YAML text, one line a column.
+
+        Returns:
+            What `parse` makes the same schema of.
+        """
         data = self.dump()
         lines = [f"label: {_flow(data['label'])}"] if self.label is not None else []
         if self.unit is not None:
@@ -416,7 +486,11 @@ class Schema(BaseModel):
         return "\n".join(lines) + "\n"
 
     def require_confirmed(self) -> None:
-        """Refuse a draft: what it took from private rows must first be declared public."""
+        """Refuse a draft: what it took from private rows must first be declared public.
+
+        Raises:
+            SchemaError: `unconfirmed` is not empty.
+        """
         if self.unconfirmed:
             raise SchemaError(
                 f"the schema is a draft: check {one_line(self.unconfirmed[0])}"

@@ -37,20 +37,36 @@ _TICKS_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns":
 
 
 def texts(cells: pa.Array) -> pa.LargeStringArray:
-    """The canonical text of each cell; "" where it is null, NaN or undecodable.
+    """The canonical text of each cell.
 
-    >>> texts(pa.array([1.0, 0.1, None])).to_pylist()
-    ['1', '0.1', '']
+    Args:
+        cells: Cells of one column.
+
+    Returns:
+        One text a cell; "" where it is null, NaN or undecodable.
+
+    Example:
+        >>> texts(pa.array([1.0, 0.1, None])).to_pylist()
+        ['1', '0.1', '']
     """
     values, places = _distinct(_plain(cells))
     return pa.concat_arrays([_texts_of(values), pa.array([""], TEXT)]).take(pa.array(places))
 
 
 def lookup(cells: pa.Array, values: pa.LargeStringArray, missing: int) -> NDArray[np.int64]:
-    """The place of each cell's text among `values`, or `missing`.
+    """The place of each cell's text in a list.
 
-    >>> lookup(pa.array(["b", " a", "z", None]), pa.array(["a", "b"], TEXT), missing=-1).tolist()
-    [1, 0, -1, -1]
+    Args:
+        cells: Cells of one column.
+        values: The canonical texts to look up.
+        missing: What to return for a cell that is none of them.
+
+    Returns:
+        One place a cell, from 0, or `missing`.
+
+    Example:
+        >>> lookup(pa.array(["b", " a", "z", None]), pa.array(["a", "b"], TEXT), missing=-1).tolist()
+        [1, 0, -1, -1]
     """
 
     def read(distinct: pa.Array) -> NDArray[np.int64]:
@@ -61,10 +77,18 @@ def lookup(cells: pa.Array, values: pa.LargeStringArray, missing: int) -> NDArra
 
 
 def by_distinct(cells: pa.Array, read: Callable[[pa.Array], NDArray[Scalar]]) -> NDArray[Scalar]:
-    """`read(cells)`, which must map each cell alone; it is given the distinct cells only, where cells repeat.
+    """What `read` makes of cells, which is given the distinct ones only where cells repeat.
 
-    >>> by_distinct(pa.array([2, 2, None]), lambda distinct: np.sqrt(numbers(distinct))).tolist()
-    [1.4142135623730951, 1.4142135623730951, nan]
+    Args:
+        cells: Cells of one column.
+        read: A function that maps each cell alone.
+
+    Returns:
+        The same as `read(cells)`.
+
+    Example:
+        >>> by_distinct(pa.array([2, 2, None]), lambda distinct: np.sqrt(numbers(distinct))).tolist()
+        [1.4142135623730951, 1.4142135623730951, nan]
     """
     cells = _plain(cells)
     if not pa.types.is_dictionary(cells.type):
@@ -76,12 +100,17 @@ def by_distinct(cells: pa.Array, read: Callable[[pa.Array], NDArray[Scalar]]) ->
 
 
 def numbers(cells: pa.Array) -> NDArray[np.float64]:
-    """Each cell as a float64: NaN where it is null or no number; infinities stay.
+    """Each cell as a number: booleans are 1 and 0, dates are none, and zero has no sign.
 
-    Booleans are 1 and 0, dates are no numbers, and zero has no sign.
+    Args:
+        cells: Cells of one column.
 
-    >>> numbers(pa.array([" 1e3 ", "true", "-inf", "12 years", None])).tolist()
-    [1000.0, 1.0, -inf, nan, nan]
+    Returns:
+        One float64 a cell: NaN where it is null or no number; infinities stay.
+
+    Example:
+        >>> numbers(pa.array([" 1e3 ", "true", "-inf", "12 years", None])).tolist()
+        [1000.0, 1.0, -inf, nan, nan]
     """
     cells = _plain(cells)
     if _is_numeric(cells.type):
@@ -91,10 +120,17 @@ def numbers(cells: pa.Array) -> NDArray[np.float64]:
 
 
 def days(cells: pa.Array) -> NDArray[np.float64]:
-    """Each cell as days since 1970-01-01 in UTC: NaN where it is null or no date.
+    """Each cell as days since 1970-01-01 in UTC.
 
-    >>> days(pa.array(["1970-01-02", "1970-01-01T12:00+06:00", "2021-02-30", "7"])).tolist()
-    [1.0, 0.25, nan, nan]
+    Args:
+        cells: Cells of one column.
+
+    Returns:
+        One float64 a cell: NaN where it is null or no date.
+
+    Example:
+        >>> days(pa.array(["1970-01-02", "1970-01-01T12:00+06:00", "2021-02-30", "7"])).tolist()
+        [1.0, 0.25, nan, nan]
     """
     cells = _plain(cells)
     if _is_numeric(cells.type):

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray, Layout, OrderedBins
-from sfumato.tables import Table, by_distinct, days, lookup, numbers
+from sfumato.tables.cells import by_distinct, days, lookup, numbers
+from sfumato.tables.table import Table
 
 
 @dataclass(frozen=True)

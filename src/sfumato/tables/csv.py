@@ -208,8 +208,11 @@ def _header_names(header: bytes, dialect: Dialect, path: Path) -> list[str]:
 
 
 def _lines(block: bytes, dialect: Dialect, keep_blank: bool = False) -> pa.LargeStringArray:
-    """The lines of a block of whole lines; null for one that cannot be decoded. Blank lines are no rows, but for
-    `keep_blank`: where there is one column, a blank line is a row whose cell is missing."""
+    """The lines of a block of whole lines; null for one that cannot be decoded.
+
+    Blank lines are no rows, but for `keep_blank`: where there is one column, a blank line is a row whose cell is
+    missing.
+    """
     if not block:  # a line that was too long stood alone in it
         return pa.array([], TEXT)
     block = _unbroken(block)

@@ -34,8 +34,25 @@ def open_table(
     pandas or Polars frame, a Polars lazy frame, a DuckDB relation, a NumPy array (2-D, with columns x0, x1
     and so on, or 1-D with named fields), or an Arrow table, batch, reader, stream or data set.
 
-    For CSV, `delimiter` is a comma unless given (a tab in `.tsv`), `quote` is `"` ("" for none), `encoding`
-    is UTF-8. For a DuckDB file of several tables, `table` names the one to read.
+    Args:
+        source: A path, or an object in memory, of one of these kinds.
+        delimiter: What separates the fields of a CSV file; by default a comma, in `.tsv` a tab.
+        quote: What quotes the fields of a CSV file; `"` by default, and "" for none.
+        encoding: How a CSV file is written; UTF-8 by default.
+        table: Which table of a DuckDB file to read, where there are several.
+
+    Returns:
+        The table, of which only the names of columns have been read.
+
+    Raises:
+        TableError: There is no such file, or it is no table.
+        ArgumentError: An option is none, or is for another kind of file.
+        MissingExtraError: The kind of file needs an extra that is not installed.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> open_table(pa.table({"age": [39, 50]})).names
+        ('age',)
     """
     given = {"delimiter": delimiter, "quote": quote, "encoding": encoding, "table": table}
     options = {name: value for name, value in given.items() if value is not None}

@@ -45,7 +45,15 @@ def running(label: str) -> Iterator[None]:
 
 
 class Table(ABC):
-    """Named columns of cells, read in batches; as often as one likes, unless it is a stream."""
+    """Named columns of cells, read in batches; as often as one likes, unless it is a stream.
+
+    Args:
+        label: What errors call it: a path, or what kind of object it is.
+        names: Of its columns, in order.
+
+    Attributes:
+        rereadable: Whether it can be read more than once.
+    """
 
     rereadable = True
 
@@ -57,14 +65,32 @@ class Table(ABC):
         return f"<{type(self).__name__} {self.label}>"
 
     def batches(self, columns: Sequence[str], progress: Progress | None = None) -> Iterator[pa.RecordBatch]:
-        """Batches of at most BATCH_ROWS rows, the columns in the order asked for.
+        """Read the table.
 
-        `progress` is called after each batch with the fraction of the table that has been read.
+        Args:
+            columns: The columns to read.
+            progress: Is called after each batch with the fraction of the table that has been read.
+
+        Returns:
+            Batches of at most BATCH_ROWS rows, the columns in the order asked for.
+
+        Raises:
+            TableError: A column is not there, or the table cannot be read.
         """
         return _cut(self._blocks([self.place(name) for name in columns]), progress)
 
     def place(self, name: str) -> int:
-        """Where a column is; an error if it is not there or its cells have no reading."""
+        """Where a column is.
+
+        Args:
+            name: The column.
+
+        Returns:
+            Its place among `names`.
+
+        Raises:
+            TableError: It is not there, is there twice, or its cells have no reading.
+        """
         found = self._places.get(name, [])
         if len(found) > 1:
             raise TableError(f"{self.label} has more than one column {name!r}; rename all but one")

@@ -22,9 +22,11 @@ class Target(Protocol):
     """What training is towards; `enough` is the loss below which it would learn noise."""
 
     @property
-    def enough(self) -> float: ...
+    def enough(self) -> float:
+        """The loss at which training may end."""
 
-    def loss(self, make: Callable[[jax.Array], jax.Array], rows: int, dim: int, key: jax.Array) -> jax.Array: ...
+    def loss(self, make: Callable[[jax.Array], jax.Array], rows: int, dim: int, key: jax.Array) -> jax.Array:
+        """How far made rows are from what was bought."""
 
 
 class State(NamedTuple):
@@ -37,6 +39,7 @@ class State(NamedTuple):
 
     @classmethod
     def begin(cls, weights: Any) -> State:
+        """The state before the first step."""
         zeros = jax.tree.map(jnp.zeros_like, weights)
         return cls(0, jax.tree.map(jnp.asarray, weights), zeros, zeros)
 

@@ -74,7 +74,8 @@ class Moving(NamedTuple):
 
 class Sums(NamedTuple):
     """All that the loss needs of the points, a sum over them: the features' second moment, features times labels, and
-    the squared distance moved."""
+    the squared distance moved.
+    """
 
     gram: jax.Array
     cross: jax.Array

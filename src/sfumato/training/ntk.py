@@ -76,6 +76,7 @@ class RandomFeatures(eqx.Module):
 
     @property
     def size(self) -> int:
+        """How many features a row has."""
         return 2 * len(self.layers[-1][0])
 
     def __call__(self, x: ArrayLike) -> jax.Array:

@@ -16,7 +16,7 @@ class Training:
 
     Args:
         steps: Steps of Adam, at most. Training ends early where the answers are met as closely as their noise allows.
-        rows: Rows that are made at each step, of all classes alike.
+        rows: Synthetic rows that are made at each step, of all classes alike.
         rate: The rate at which training begins; it falls to zero along a cosine.
         architecture: The generator: "mlp", or "conv" for images.
         width: Hidden units of a layer.
@@ -33,7 +33,7 @@ class Training:
     """
 
     steps: int = option(600, help="Steps of training, at most.")
-    rows: int = option(2000, help="Rows that are made at each step, of all classes alike.")
+    rows: int = option(2000, help="Synthetic rows that are made at each step, of all classes alike.")
     rate: float = option(3e-3, help="The rate at which training begins; it falls to zero.")
     architecture: str = option("mlp", help="The generator: mlp, or conv for images.")
     width: int = option(64, help="Hidden units of a layer.")

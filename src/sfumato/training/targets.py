@@ -34,6 +34,7 @@ class WaveTarget(eqx.Module):
     enough = 1.0
 
     def loss(self, make: Make, rows: int, dim: int, key: jax.Array) -> jax.Array:
+        """The squared distance of made sums from the noisy ones, in units of their noise, without bias."""
         one, two = (self._apart(make, rows, dim, half) for half in jax.random.split(key))
         return (one * two).mean()
 
@@ -66,6 +67,7 @@ class RowTarget(eqx.Module):
     enough = -jnp.inf
 
     def loss(self, make: Make, rows: int, dim: int, key: jax.Array) -> jax.Array:
+        """The sliced divergence between noisy rows and made ones that get the same noise."""
         picked, classes, drawn, sliced, fresh = jax.random.split(key, 5)
         size = min(rows, MOST_POINTS, len(self.values))
         real = self.values[jax.random.randint(picked, (size,), 0, len(self.values))]

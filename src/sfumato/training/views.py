@@ -64,6 +64,7 @@ class Mapped(eqx.Module):
 
     @classmethod
     def of(cls, matrix: np.ndarray, offsets: np.ndarray) -> Mapped:
+        """The map in JAX's arrays."""
         return cls(jnp.asarray(matrix, dtype=jnp.float32), jnp.asarray(offsets, dtype=jnp.float32))
 
     def __call__(self, made: jax.Array) -> jax.Array:

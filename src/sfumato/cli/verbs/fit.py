@@ -59,11 +59,11 @@ def fit(
     if planned.training is not None:
         check_extra()
         config = replace(config, training=None)  # which begins once the file holds what was bought
-    books = None if ledger is None else Ledger(ledger)
-    _check_output(output, books)
+    counted_in = None if ledger is None else Ledger(ledger)
+    _check_output(output, counted_in)
     check_writable(output)
     source = opened(context, data)
-    with working("fitting"), interruptible(books, NOTHING_WRITTEN), unfinished(output):
+    with working("fitting"), interruptible(counted_in, NOTHING_WRITTEN), unfinished(output):
         release = run(
             source,
             known,
@@ -72,7 +72,7 @@ def fit(
             mechanism=config,
             adjacency=adjacency,
             rows=rows,
-            ledger=books,
+            ledger=counted_in,
             dataset=dataset,
             progress=tell,
             insecure_seed=insecure_seed,
@@ -85,8 +85,8 @@ def fit(
         print(f"wrote {output}\n{release.guarantee}")
 
 
-def _check_output(output: Path, books: Ledger | None) -> None:
-    if books is not None and books.keeps(output):
+def _check_output(output: Path, ledger: Ledger | None) -> None:
+    if ledger is not None and ledger.keeps(output):
         raise ArgumentError(f"{output} is the ledger, or belongs to it; write the release somewhere else")
 
 

@@ -37,26 +37,26 @@ def ledger(
     from sfumato.ledger.ledger import Ledger
 
     _check_ledger_options(open_name, give_back, dataset, {"epsilon": epsilon, "delta": delta}, adjacency or unit)
-    books = Ledger(place)
-    may_have_changed = interruptible(books, "the ledger may have been changed")
+    found = Ledger(place)
+    may_have_changed = interruptible(found, "the ledger may have been changed")
     if open_name is not None and epsilon is not None and delta is not None:
         with may_have_changed:
-            opened = books.open(open_name, epsilon, delta, adjacency or "add-remove", unit or "row")
+            opened = found.open(open_name, epsilon, delta, adjacency or "add-remove", unit or "row")
         if as_json:
-            print_json({"ledger": books.place, "opened": _cap_data(opened)})
+            print_json({"ledger": found.place, "opened": _cap_data(opened)})
         else:
-            print(f"opened {opened.name} in {books.place}: {opened}")
+            print(f"opened {opened.name} in {found.place}: {opened}")
     elif give_back is not None:
         with may_have_changed:
-            books.give_back(give_back)
+            found.give_back(give_back)
         if as_json:
-            print_json({"ledger": books.place, "returned": give_back})
+            print_json({"ledger": found.place, "returned": give_back})
         else:
             print(f"returned {give_back}: it no longer counts")
     else:
-        accounts = books.accounts(dataset)
+        accounts = found.accounts(dataset)
         if as_json:
-            print_json({"ledger": books.place, "datasets": [_account_data(account) for account in accounts]})
+            print_json({"ledger": found.place, "datasets": [_account_data(account) for account in accounts]})
         else:
             _print_accounts(accounts)
 

@@ -28,7 +28,8 @@ from sfumato.schema.layout import FloatArray, IntArray
 
 def smallest_cell(radius: float, mu_squared: float, sigma_max: float) -> float:
     """l_min of the paper, with the noise that is really added: a mean of l rows of norm at most r carries noise of
-    standard deviation r / (l mu), and no more than sigma_max is wanted."""
+    standard deviation r / (l mu), and no more than sigma_max is wanted.
+    """
     return radius / (math.sqrt(mu_squared) * sigma_max)
 
 
@@ -98,7 +99,8 @@ def merge(
     classes: IntArray, counts: FloatArray, means: FloatArray, spreads: FloatArray, small: np.ndarray
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
     """Cells that are too small joined to the nearest cell of their class that is not; which are left, and what they
-    hold. A class always keeps its largest."""
+    hold. A class always keeps its largest.
+    """
     counts, means = counts.copy(), means.copy()
     small = small.copy()
     for k in np.unique(classes):

@@ -24,7 +24,7 @@ ADAPTS = ("auto", "labels", "points", "both")
 class CellTuning:
     """How cells are found in one kind of columns, and what their rounds get of what the encoding leaves."""
 
-    sigma_max: float = option(0.1, help="Noise on a point.", unit="where a column's variance is 1", source=CELLS)
+    sigma_max: float = option(0.1, help="Noise on a point.", unit="standard deviations of a column", source=CELLS)
     most: int = option(64, help="Cells of a class, where sigma_max decides.", source=CELLS)
     rounds: int = option(2, help="Rounds in which cells are found.", unit="rounds", source=ROUND)
     share: float = option(0.15, help="Of each of these rounds.", unit="of what the encoding leaves", source=ROUND)
@@ -116,7 +116,7 @@ class Clustmix:
     sigma_max: float | None = option(
         None,
         help="Noise that a point may carry, which says how small a cell may be (0.1; 1 for columns in groups).",
-        unit="where a column's variance is 1",
+        unit="standard deviations of a column",
         source=CELLS,
     )
     components: int | Literal["auto"] | None = option(

@@ -22,7 +22,8 @@ SHAPES = "the shape that the cells of a class share"
 @dataclass(frozen=True)
 class ClustmixDetails:
     """What a run needs to know beside its rounds: cells a class begins with (None: as many as `sigma_max` allows), and
-    how columns divide the histograms' budget, where there are histograms."""
+    how columns divide the histograms' budget, where there are histograms.
+    """
 
     components: int | None
     sigma_max: float

@@ -55,7 +55,8 @@ def adapt_points(
     curator: Asker, plan: Plan, learned: LearnedScores, found: FoundCells, shapes: FloatArray, mechanism: Clustmix
 ) -> FoundCells:
     """Points moved in the scores of all classes together, where a row's place does not depend on its label, and their
-    cells' means with them."""
+    cells' means with them.
+    """
     scores, marginals, classes = learned.scores, learned.marginals, found.classes
     pooled = [column.pooled(marginals.weights) for column in scores.columns]
     before = _across(scores, pooled, found.means, classes)

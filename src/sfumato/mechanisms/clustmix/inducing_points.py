@@ -40,7 +40,8 @@ def move_points(
     tuning: PointTuning,
 ) -> FloatArray:
     """Ask for the features' moments, then move the points; `synthetic` rows and labels of the model so far are what
-    the regression falls back on where noise drowns the answer. `image` must not look at the label."""
+    the regression falls back on where noise drowns the answer. `image` must not look at the label.
+    """
     import jax.numpy as jnp
 
     from sfumato.training.inducing import adapt_points, noise_edge
@@ -79,8 +80,10 @@ def move_points(
 
 
 def _regress(phi: FloatArray, labels: FloatArray, rows: float, ridge: float) -> FloatArray:
-    """The weights of a ridge regression on drawn rows, as if there were as many as private ones. They are kept short,
-    because noise is multiplied by them."""
+    """The weights of a ridge regression on drawn rows, as if there were as many as private ones.
+
+    They are kept short, because noise is multiplied by them.
+    """
     scale = rows / len(phi)
     gram = phi.T @ phi * scale + ridge * np.eye(phi.shape[1])
     return np.asarray(np.linalg.solve(gram, phi.T @ labels * scale))

@@ -68,7 +68,8 @@ class Encoding(Protocol):
     """An encoding that cells can be found in."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """By which plans and files know it."""
 
     def rounds(self, public: Public, kept: float) -> Opening:
         """What is asked first, with which shares; `kept` is the part of the budget that is not set aside."""

@@ -48,7 +48,8 @@ def ask_columns(
 
 def shift(expected: FloatArray, before: FloatArray, after: FloatArray, close: float) -> FloatArray:
     """Class means moved by the same log-odds in every class, so that the mean of a column goes from `before` to
-    `after`. A column whose mean is `close` to a bound is taken to be there in every class."""
+    `after`. A column whose mean is `close` to a bound is taken to be there in every class.
+    """
     low, high = SMALLEST_MEAN, 1.0 - SMALLEST_MEAN
     moved = expit(logit(expected.clip(low, high)) + logit(after.clip(low, high)) - logit(before.clip(low, high)))
     moved[:, after < close] = low
@@ -58,7 +59,8 @@ def shift(expected: FloatArray, before: FloatArray, after: FloatArray, close: fl
 
 def spread(means: FloatArray, weights: FloatArray, seconds: FloatArray, noise: float) -> FloatArray:
     """Class variances: as a share of the largest there can be at the mean they are a column's own, whatever the class,
-    shrunk to that of all columns together by the James-Stein weight, and more so where there is little to vary."""
+    shrunk to that of all columns together by the James-Stein weight, and more so where there is little to vary.
+    """
     most = means * (1.0 - means)
     pooled = weights @ most
     overall = max(float(seconds.sum()), 0.0) / float(pooled.sum())

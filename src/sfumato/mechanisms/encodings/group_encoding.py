@@ -44,14 +44,17 @@ class GroupOpening:
 
     @property
     def first(self) -> tuple[Share, ...]:
+        """Where classes lie, and their common shape."""
         return Share("centres", self.shares[0], CENTRES), Share("shape", self.shares[1], SHAPE)
 
     @property
     def inside(self) -> float:
+        """The part that the mechanism's own rounds have."""
         return self.shares[2]
 
     @property
     def last(self) -> tuple[Share, ...]:
+        """The distributions of single columns, for the way back."""
         return (Share("columns", self.shares[3], COLUMNS),)
 
 
@@ -64,6 +67,7 @@ class GroupEncoding:
     name: ClassVar[str] = "projected"
 
     def rounds(self, public: Public, kept: float = 1.0) -> GroupOpening:
+        """The shares: a wide projection has its own."""
         return GroupOpening(self.tuning.wide_shares if self._is_wide(public.layout) else self.tuning.shares)
 
     def label_budget(self, public: Public) -> tuple[float, int]:
@@ -77,6 +81,7 @@ class GroupEncoding:
         return sum(group.directions for group in layout.groups) > self.tuning.wide
 
     def learn(self, curator: Asker, plan: Plan) -> LearnedGroups:
+        """Ask for the classes' common shape, and find its main directions."""
         projection = Projection.of(plan.layout.groups)
         shape = ask_shape(curator, plan, projection, self.tuning)
         return LearnedGroups(projection, shape, find_directions(shape, self.tuning), self.tuning)
@@ -93,15 +98,18 @@ class LearnedGroups:
 
     @cached_property
     def image(self) -> ProjectedImage:
+        """Rows in the main directions, seen from the mean of their class."""
         matrix = self.directions.matrix
         return projected_image(self.shape.means @ matrix.T, matrix)
 
     @property
     def counts(self) -> FloatArray:
+        """Rows of each class."""
         return self.shape.counts
 
     @property
     def spreads(self) -> FloatArray:
+        """Mean square norm of each class's images."""
         return np.asarray(self.shape.widths * self.directions.spread)
 
     def mixture(self, found: FoundCells, shapes: FloatArray) -> GaussianMixture:

@@ -24,7 +24,8 @@ VARIANCE_FLOOR = 2.0**-20  # of a coordinate of the projection
 class Shape:
     """What is known of all classes together: counts, means and the covariance within them, in projected coordinates;
     `widths` is the spread of each class, in units of that of all, and `edge` the largest eigenvalue that noise alone
-    gives the covariance."""
+    gives the covariance.
+    """
 
     counts: FloatArray
     means: FloatArray
@@ -34,10 +35,12 @@ class Shape:
 
     @property
     def weights(self) -> FloatArray:
+        """The share of each class."""
         return np.asarray(self.counts / self.counts.sum())
 
     @property
     def between(self) -> FloatArray:
+        """The covariance between classes."""
         apart = self.means - self.weights @ self.means
         return np.asarray(np.einsum("k,ki,kj->ij", self.weights, apart, apart))
 
@@ -46,7 +49,8 @@ class Shape:
 class Directions:
     """The main directions: `matrix` maps coordinates to them, half whitened within classes (so that noise, which is
     the same in all of them, drowns neither the wide nor the narrow ones); `back` leads back, `spread` is the mean
-    square norm within classes, and `rest` the covariance of what lies outside."""
+    square norm within classes, and `rest` the covariance of what lies outside.
+    """
 
     matrix: FloatArray
     back: FloatArray

@@ -84,12 +84,13 @@ class Drawn:
 
     @classmethod
     def of(cls, tables: Sequence[Sequence[FloatArray]], codes: Sequence[IntArray], tuning: LabelTuning) -> Drawn:
+        """The features of drawn rows, and the radius that most of them lie within."""
         ones = np.ones(len(codes[0]))
         features = np.stack([np.stack([ones, *(t[c] for t, c in zip(m, codes, strict=True))], axis=1) for m in tables])
         return cls(features, float(np.quantile(np.linalg.norm(features, axis=2), tuning.unclipped)), tuning)
 
     def probabilities(self, weights: FloatArray) -> FloatArray:
-        """(rows, classes)"""
+        """Of every class at every row: (rows, classes)."""
         logits = np.einsum("mnp,mp->nm", self.features, weights)
         return np.asarray(softmax(np.pad(logits, ((0, 0), (1, 0))) if logits.shape[1] == 1 else logits, axis=1))
 
@@ -131,7 +132,8 @@ class Drawn:
 
 def damp(hessian: FloatArray, ridge: float) -> FloatArray:
     """The mean of the diagonal, and the ridge, added to it: collinear columns leave directions that the mixture's rows,
-    whose Hessian this is, know nothing about."""
+    whose Hessian this is, know nothing about.
+    """
     return np.asarray(hessian + (np.trace(hessian) / len(hessian) + ridge) * np.eye(len(hessian)))
 
 

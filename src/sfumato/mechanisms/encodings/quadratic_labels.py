@@ -25,7 +25,8 @@ LONGEST_FEATURES = 15.0  # a radius on the latent grid is below 16
 
 def label_matrix(shape: Shape, directions: Directions, tuning: GroupTuning) -> FloatArray:
     """What the label model sees: the coordinates of largest variance, standardised, where more of them stand out of
-    the noise than there are main directions; those otherwise."""
+    the noise than there are main directions; those otherwise.
+    """
     variances = np.diagonal(shape.within + shape.between)
     order = np.argsort(-variances)[: tuning.label_coordinates]
     order = order[variances[order] > tuning.label_signal * shape.edge / math.sqrt(2.0 * len(variances))]

@@ -1,5 +1,8 @@
-"""The encodings of ordinary columns: histograms first. `scores` makes every column about standard normal by them;
-`affine` only learns where to look. docs/proofs/mixture.md, section 4."""
+"""The encodings of ordinary columns: histograms first.
+
+`scores` makes every column about standard normal by them; `affine` only learns where to look. docs/proofs/mixture.md,
+section 4.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +46,12 @@ class HistogramOpening:
 
     @property
     def first(self) -> tuple[Share, ...]:
+        """The histograms of all columns."""
         return (Share("histograms", self.share, self.purpose),)
 
     @property
     def inside(self) -> float:
+        """The part that the mechanism's own rounds have."""
         return 1.0 - self.share
 
 
@@ -78,6 +83,7 @@ class ScoreEncoding:
         return HistogramOpening(float(shares["marginals"]), columns_get, moments.shares, expected)
 
     def label_budget(self, public: Public) -> tuple[float, int]:
+        """The part of the budget that adapted labels take, and in how many rounds."""
         return self.label_model.share, self.label_model.rounds
 
     def learn(self, curator: Asker, plan: Plan) -> LearnedScores:
@@ -96,14 +102,17 @@ class LearnedScores:
 
     @cached_property
     def image(self) -> ScoreImage:
+        """Rows as the normal scores of their bins."""
         return score_image(self.scores.tables())
 
     @property
     def counts(self) -> FloatArray:
+        """Rows of each class."""
         return self.marginals.counts
 
     @cached_property
     def spreads(self) -> FloatArray:
+        """Mean square norm of each class's images."""
         return np.asarray((self.scores.variances() + self.scores.means() ** 2).sum(axis=1))
 
     def mixture(self, found: FoundCells, shapes: FloatArray) -> GaussianMixture:
@@ -118,6 +127,7 @@ class LearnedScores:
     def labels(
         self, curator: Asker, plan: Plan, encoder: Scores | Projected, mixture: GaussianMixture, alpha: float
     ) -> Labeller:
+        """The rounds that adapt labels, by a logistic model on the columns' log-odds."""
         assert isinstance(encoder, Scores)
         return fit_logistic_labels(curator, plan, self.marginals, encoder, mixture, alpha, self.label_model)
 

@@ -31,6 +31,7 @@ class Forecast:
 
     @property
     def total(self) -> float:
+        """The loss to expect of all parts together."""
         return sum(self.expected_kl.values())
 
 

@@ -39,7 +39,8 @@ def glance(
     curator: Asker, name: str, beliefs: Beliefs, layout: Layout, mu_squared: float, cells: Cells | None = None
 ) -> Glance:
     """Ask for the moments of every class around its mean, in the space where its rows are about standard normal; or of
-    every cell, where classes are cut into cells."""
+    every cell, where classes are cut into cells.
+    """
     radii = best_radii(beliefs.dim, beliefs.sizes, math.sqrt(mu_squared), beliefs.noise)
     spans = beliefs.spans
     scales = np.sqrt(np.diagonal(spans, axis1=1, axis2=2)) / LATENT_SPREAD

@@ -39,6 +39,7 @@ class Beliefs:
 
     @property
     def dim(self) -> int:
+        """How many columns there are."""
         return int(self.means.shape[1])
 
     @property
@@ -61,7 +62,8 @@ class Beliefs:
     @property
     def covariances(self) -> FloatArray:
         """The covariances that lose least: KL(released || fitted) is least on average where the released
-        precision is the mean precision."""
+        precision is the mean precision.
+        """
         vectors, _, harmonic = self._spectra
         return _compose(vectors, harmonic)
 
@@ -112,7 +114,8 @@ def settle_eigenvalues(values: FloatArray, noise: FloatArray) -> tuple[FloatArra
 
 def costs(beliefs: Beliefs, maps: FloatArray, radii: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Expected KL of each class from the noise on its count, mean and covariance: of a look at mu = 1, and as things
-    stand."""
+    stand.
+    """
     dim, size = beliefs.dim, beliefs.sizes
     clip = Clip(dim, radii)
     precision = beliefs.precisions(maps)

@@ -55,6 +55,7 @@ class Space:
 
     @property
     def is_plain(self) -> bool:
+        """Whether rows are looked at as they are, without a map."""
         return bool((self.maps == np.eye(self.image.dim)).all())
 
     @property
@@ -92,7 +93,8 @@ def look(curator: Asker, name: str, space: Space, expected: FloatArray, mu_squar
 
 def entry_variance(sd: FloatArray | float, gram: FloatArray) -> FloatArray:
     """Variance of the entries of A W A^T with gram = A A^T, for symmetric noise W with standard deviation
-    `sd` on the diagonal and sd / sqrt(2) off it; or for a stack of them."""
+    `sd` on the diagonal and sd / sqrt(2) off it; or for a stack of them.
+    """
     diagonal = np.diagonal(gram, axis1=-2, axis2=-1)
     energy = diagonal[..., :, None] * diagonal[..., None, :] + gram**2
     return np.asarray(0.5 * np.asarray(sd)[..., None, None] ** 2 * energy)
@@ -127,7 +129,8 @@ def choose_space(plain: Space, shapes: FloatArray, pilot: Look, ratio: float) ->
 
 def combine(pilot: Look, final: Look) -> tuple[FloatArray, FloatArray]:
     """Both looks' covariances in the final look's space, and the variance of their entries: averaged entry by
-    entry with inverse variances."""
+    entry with inverse variances.
+    """
     covariances, noise = [], []
     for k, a in enumerate(final.maps):
         first = entry_variance(pilot.covariance_sd[k], a @ a.T)

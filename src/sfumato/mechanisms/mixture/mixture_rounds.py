@@ -28,7 +28,8 @@ FINAL = "the same, in the shape that the first look found"
 @dataclass(frozen=True)
 class MixtureDetails:
     """What a run needs to know beside its rounds: components a class (None: as many as noisy counts say will pay),
-    and how columns divide the histograms' budget."""
+    and how columns divide the histograms' budget.
+    """
 
     components: int | None
     histograms: HistogramOpening | None = None
@@ -137,9 +138,11 @@ def _notes(number: int | None, sd: float, opening: HistogramOpening) -> dict[str
 
 
 def best_number(count: float, dim: int, spread: float, mu_squared: float, tuning: MixtureTuning) -> int:
-    """How many components of a class pay. Each of M has count / M rows, so that the noise on covariances costs M^2
-    times what it costs one; against a gain of g log2(M), the best M is sqrt(g / (2 ln 2 cost)). One column alone gains
-    nothing: its marginal is known."""
+    """How many components of a class pay.
+
+    Each of M has count / M rows, so that the noise on covariances costs M^2 times what it costs one; against a gain of
+    g log2(M), the best M is sqrt(g / (2 ln 2 cost)). One column alone gains nothing: its marginal is known.
+    """
     if spread < NO_SPREAD:
         return 1
     cost = moment_costs(np.array([max(count, 1.0)]), dim, radius(spread)).covariance / mu_squared

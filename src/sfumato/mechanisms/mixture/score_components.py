@@ -91,7 +91,8 @@ def _within(counts: FloatArray, centres: FloatArray, spread: float, tightest: fl
 
 def settle_within(covariances: FloatArray, sd: FloatArray, counts: FloatArray, classes: IntArray) -> FloatArray:
     """Covariances shrunk towards their class's within-covariance by the James-Stein weight, and their
-    eigenvalues floored."""
+    eigenvalues floored.
+    """
     dim = covariances.shape[1]
     settled = np.empty_like(covariances)
     for k in np.unique(classes):

@@ -1,5 +1,5 @@
 """The slicing mechanism: noisy slices are bought once, generators trained on them for free, after Greenewald et al."""
 
-from sfumato.mechanisms.slicing.slicing_mechanism import Slicing as Slicing
-from sfumato.mechanisms.slicing.slicing_mechanism import SlicingTuning as SlicingTuning
-from sfumato.mechanisms.slicing.slicing_mechanism import WaveTuning as WaveTuning
+from sfumato.mechanisms.slicing.slicing_mechanism import Slicing, SlicingTuning, WaveTuning
+
+__all__ = ["Slicing", "SlicingTuning", "WaveTuning"]

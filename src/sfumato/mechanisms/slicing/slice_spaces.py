@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class SliceSpace:
     """The encoder; the image of a row that is asked for; counts of classes; the Gaussians that training begins with,
-    and the space that these are in; and the frequencies of waves, for the central form."""
+    and the space that these are in; and the frequencies of waves, for the central form.
+    """
 
     encoder: Scores | Projected
     image: Image
@@ -100,7 +101,8 @@ def _round_shape(curator: Asker, plan: Plan, projection: Projection, tuning: Gro
 
 def _begin(shape: Shape, main: Directions, flattest: float) -> tuple[Start, FloatArray]:
     """The Gaussians that training begins with, and the basis they are in: first the main directions, half whitened,
-    in which a class begins as wide as all classes are, times its own width; then what lies outside, whitened."""
+    in which a class begins as wide as all classes are, times its own width; then what lies outside, whitened.
+    """
     e, dim = main.matrix.shape
     values, vectors = np.linalg.eigh(main.rest)
     outside = (vectors * np.sqrt(np.maximum(values, VARIANCE_FLOOR)))[:, e:].T

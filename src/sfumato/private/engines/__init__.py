@@ -1,0 +1,1 @@
+"""Engines: who adds up a query over the rows."""

@@ -62,6 +62,7 @@ class Batch:
 
     @property
     def nbytes(self) -> int:
+        """How much memory the rows take."""
         return sum(part.nbytes for part in (self.codes, self.fixed, self.projected) if part is not None)
 
     def only(self, rows: BoolArray | slice) -> Batch:
@@ -184,7 +185,8 @@ class Query(ABC):
 
 class Image(ABC):
     """A map from a row to a vector of whole numbers up to `limit`; `unit` is what one step of its grid is worth, and
-    `longest` the largest squared norm where that follows from how it is made."""
+    `longest` the largest squared norm where that follows from how it is made.
+    """
 
     unit: float = 2.0**-LATENT_BITS
     limit: int = LATENT_LIMIT

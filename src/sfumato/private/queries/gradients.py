@@ -44,10 +44,12 @@ class LabelModel:
 
     @property
     def margins(self) -> int:
+        """How many margins there are."""
         return len(self.intercepts)
 
     @property
     def classes(self) -> int:
+        """How many classes there are."""
         return 2 if self.margins == 1 else self.margins
 
     def probabilities(self, batch: Batch) -> IntArray:
@@ -92,6 +94,7 @@ class Gradient(Query):
 
     @property
     def classes(self) -> int:  # type: ignore[override]
+        """Those of the label model."""
         return self.model.classes
 
     @property
@@ -150,6 +153,7 @@ class ClippedGradient(Query):
 
     @property
     def classes(self) -> int:  # type: ignore[override]
+        """One for each row of slopes."""
         return len(self.slopes)
 
     @property

@@ -20,7 +20,8 @@ LARGEST_RADIUS = 1 << 32  # squared, on the latent grid: sums of squared norms o
 class Latent:
     """The space in which sums are taken: an image, a matrix per group (or none), and the squared radii to which rows
     are clipped. Groups are the classes, or cells of them. Matrices have MAP_BITS fractional bits, and squared radii
-    are on the image's grid."""
+    are on the image's grid.
+    """
 
     image: Image
     radii: tuple[int, ...]
@@ -41,6 +42,7 @@ class Latent:
 
     @property
     def dim(self) -> int:
+        """How many coordinates a row has."""
         return self.image.dim
 
     def grouped(self, batch: Batch) -> Batch:
@@ -97,6 +99,7 @@ class GroupSums(Query):
 
     @property
     def classes(self) -> int:  # type: ignore[override]
+        """How many classes the groups belong to."""
         return len(self.latent.radii if self.latent.cells is None else self.latent.cells.centres)
 
     @property

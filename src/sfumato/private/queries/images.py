@@ -21,7 +21,8 @@ MAPPED_LIMIT = LATENT_LIMIT << 10  # of centres where a matrix has been applied:
 @dataclass(frozen=True)
 class ScoreImage(Image):
     """Bins looked up in tables: `tables[k][c]` holds the coordinate of every bin of column c for class k, and a
-    last entry 0 for the code -1."""
+    last entry 0 for the code -1.
+    """
 
     tables: tuple[tuple[IntArray, ...], ...]
 

@@ -61,6 +61,7 @@ class WaveImage(Image):
 
     @property
     def longest(self) -> int:  # type: ignore[override]
+        """The largest squared norm that a row can have."""
         return len(self.frequencies) << (2 * WAVE_BITS)
 
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
@@ -71,8 +72,10 @@ class WaveImage(Image):
         return found.reshape(self.dim, -1)
 
     def places(self, z: FloatArray) -> IntArray:
-        """Where each row, a column of z, stands in the table at each frequency. The product is exact: every sum of its
-        terms, in any order, is below 2^53."""
+        """Where each row, a column of z, stands in the table at each frequency.
+
+        The product is exact: every sum of its terms, in any order, is below 2^53.
+        """
         phases = (self.frequencies.astype(np.float64) @ z).astype(np.int64)
         return np.asarray((phases & ((1 << PHASE_BITS) - 1)) >> (PHASE_BITS - TURN_BITS))
 

@@ -95,7 +95,8 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is of a field's type, exactly: no truth value is a number here, and no infinity; whole numbers
-    are those of an int64."""
+    are those of an int64.
+    """
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if origin in (UnionType, typing.Union):
         return any(_fits(value, each) for each in inside)

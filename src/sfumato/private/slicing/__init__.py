@@ -1,0 +1,1 @@
+"""Noisy projections of every row: what they cost, and how they are drawn."""

@@ -99,6 +99,7 @@ class Slices:
 
     @property
     def shift(self) -> float:
+        """What rounding adds to T at most."""
         if self.rounding == 0.0:
             return 0.0
         return (self.distance / self.sigma * self.rounding * (1.0 + 1.0 / self.slack)) ** 2

@@ -54,6 +54,7 @@ class RowVectors:
 
     @property
     def dim(self) -> int:
+        """How many numbers a row's vector has."""
         return self.image.dim + (self.classes if self.height else 0)
 
     @property

@@ -1,4 +1,4 @@
-"""What the pages show of slicing runs as it stands there, with next to no training."""
+"""The Python of README and of the pages runs as it stands there, with next to no training; their schemas are read."""
 
 from __future__ import annotations
 
@@ -24,16 +24,22 @@ label: readmitted
 columns:
   age: {type: number, min: 0, max: 100, step: 1}
   score: {type: number, min: 0, max: 100, step: 1}
-  ward: {type: category, values: [a, b, c]}
+  ward: {type: category, values: [north, south, west]}
   readmitted: {type: category, values: ["no", "yes"]}
 """
 
 
-def blocks(page: str, heading: str = "") -> str:
-    """The Python of a page, or of what stands under one of its headings."""
+def blocks(page: str, language: str = "python") -> list[str]:
+    """What a page shows in a language, in order."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    text = text.split(f"### {heading}\n")[1].split("\n## ")[0] if heading else text
-    return "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def run(page: str, known: dict[str, Any]) -> dict[str, Any]:
+    """The names that there are once all the Python of a page has run, with those that it takes as known."""
+    for block in blocks(page):
+        exec(block, known)
+    return known
 
 
 @pytest.fixture
@@ -42,9 +48,11 @@ def patients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     late = rng.random(500) < 0.4
     age = np.clip(np.where(late, 60, 40) + rng.normal(0, 10, 500), 0, 100).round()
-    ward, label = rng.choice(["a", "b", "c"], 500), np.where(late, "yes", "no")
+    ward, label = rng.choice(["north", "south", "west"], 500), np.where(late, "yes", "no")
     frame = pd.DataFrame({"age": age, "score": 100 - age, "ward": ward, "readmitted": label})
     frame.to_csv(tmp_path / "patients.csv", index=False)
+    frame.to_parquet(tmp_path / "patients.parquet")
+    frame.head(20).to_parquet(tmp_path / "new.parquet")
     (tmp_path / "patients.yaml").write_text(SCHEMA)
     monkeypatch.chdir(tmp_path)
     whole = fitting.train
@@ -62,8 +70,7 @@ def patients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_about_slicing_runs(patients: None) -> None:
-    found: dict[str, Any] = {}
-    exec(blocks("docs/slicing.md"), found)
+    found = run("docs/slicing.md", {})
     assert len(found["generators"]) == 5
     assert found["again"].guarantee == found["release"].guarantee
     rows = found["again"].sample(50, seed=1)
@@ -71,10 +78,35 @@ def test_the_page_about_slicing_runs(patients: None) -> None:
     assert list(rows.columns) == ["age", "score", "ward", "readmitted"]
 
 
-def test_what_the_readme_says_of_generators_runs(patients: None) -> None:
-    found: dict[str, Any] = {"sf": sf, "schema": sf.Schema.load("patients.yaml")}
-    exec(blocks("README.md", "Generators"), found)
+def test_the_readme_runs(patients: None) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    x = rng.normal(3.0 * y[:, None], 1.0, (300, 2))
+    found = run("README.md", {"X": x, "y": y, "X_new": x[:10]})
+    assert found["model"].means_.shape == (3, 2)
     seeds = [other.model.progress.settings.seed for other in found["others"]]
     assert seeds == [1, 2, 3, 4, 5]
     samples = [other.sample(20, seed=0) for other in found["others"]]
     assert not samples[0].equals(samples[1]), "another seed, another generator"
+
+
+def test_the_page_about_conditions_runs() -> None:
+    towns = sf.Schema.parse("""
+columns:
+  age: {type: number, min: 0, max: 100, step: 1}
+  home town: {type: category, values: [Ulm, Bonn, Rome]}
+""")
+    table = pd.DataFrame({"age": np.arange(300) % 90, "home town": np.repeat(["Ulm", "Bonn", "Rome"], 100)})
+    release = sf.fit(table, towns, epsilon=1, delta=1e-6)
+    (shown,) = blocks("docs/conditions.md")
+    rows = eval(shown, {"release": release})
+    assert len(rows) == 1000
+    assert (rows["age"] > 40).all()
+    assert set(rows["home town"]) == {"Ulm", "Bonn"}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/schema.md"])
+def test_the_schemas_that_are_shown_are_schemas(page: str) -> None:
+    shown = [sf.Schema.parse(block) for block in blocks(page, "yaml")]
+    assert shown
+    assert all(schema.label is not None for schema in shown)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
+ROUND = "a round number that was not searched for"
+
 
 def option(default: Any, *, help: str, unit: str = "", source: str = "") -> Any:
     """A field of a frozen config.

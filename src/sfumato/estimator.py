@@ -23,7 +23,6 @@ from sfumato.models import MixtureModel
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.schema import Schema
 
-BINS = 20  # of a histogram that only has to find centre and scale
 LABEL = "class"
 
 
@@ -33,7 +32,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
     `bounds` = (low, high) says between which values the features lie (numbers, or one a feature), and `classes` which
     labels there are: both must be public knowledge, because reading them off the data would give it away. For the same
     reason bad values raise nothing: NaN and unknown labels do not count, and values outside the bounds are clamped.
-    Without `classes` there is one Gaussian, and `y` is not used. `rows` is a public guess at the number of rows.
+    Without `classes` there is one Gaussian, and `y` is not used. `rows` is a public guess at the number of rows,
+    and `bins` those of a feature's histogram, which only has to find centre and scale.
 
     Every call of `fit` spends (epsilon, delta) anew; so do clones, refits and cross-validation. With `ledger` and
     `dataset` each of them is counted there, and refused where the data set's cap would be exceeded.
@@ -56,6 +56,7 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         adjacency: str = "add-remove",
         components_per_class: int = 1,
         rows: int | None = None,
+        bins: int = 20,
         ledger: Ledger | str | Path | None = None,
         dataset: str | None = None,
         insecure_seed: int | None = None,
@@ -67,6 +68,7 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         self.adjacency = adjacency
         self.components_per_class = components_per_class
         self.rows = rows
+        self.bins = bins
         self.ledger = ledger
         self.dataset = dataset
         self.insecure_seed = insecure_seed
@@ -146,7 +148,9 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
 
     def _schema(self) -> Schema:
         numbers = Schema.from_array(np.empty((0, self.n_features_in_)), self.bounds or ())
-        columns: dict[str, Any] = {name: column | {"bins": BINS} for name, column in numbers.dump()["columns"].items()}
+        columns: dict[str, Any] = {
+            name: column | {"bins": self.bins} for name, column in numbers.dump()["columns"].items()
+        }
         if self.classes is None:
             return Schema.of({"columns": columns})
         columns[LABEL] = {"type": "category", "values": self._texts()}

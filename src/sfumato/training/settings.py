@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.config import option
+from sfumato.config import ROUND, option
 
 DIVERGENCES = ("kl", "reverse-kl", "js", "chi2")
 ARCHITECTURES = ("mlp", "conv")
+
+
+@dataclass(frozen=True)
+class RowMatching:
+    """How a batch of made rows is held against noisy ones. A release file does not say it: trainings go on alike."""
+
+    points: int = option(
+        128, help="Rows of a batch: the cost of a divergence grows with their cube.", unit="rows", source=ROUND
+    )
+    slices: int = option(8, help="Slices at a time.", unit="slices", source=ROUND)
+    tau: float = option(
+        1.0,
+        help="Of kernel mean matching: with less it would be least where made rows keep away from real ones.",
+        source="sfumato.training.divergence, the table at its head",
+    )
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from sfumato.mechanisms.cell_shapes import divide_weights
 from sfumato.mechanisms.mixture import MixtureTuning, mixture_rounds
 from sfumato.mechanisms.mixture.score_components import settle_within
 from sfumato.mechanisms.mixture.score_components import starts as scaled_starts
-from sfumato.mechanisms.shrinkage import EIGENVALUE_FLOOR
 from sfumato.mechanisms.shrinkage import shrink_to_zero as shrink
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency
@@ -33,6 +32,7 @@ from sfumato.schema.layout import FloatArray
 
 FALSE_ALARM = 1e-7
 TUNING = MixtureTuning()
+NOISE = TUNING.noise
 NUMBER = {"type": "number", "min": -6, "max": 6, "bins": 24}
 SCHEMA: dict[str, Any] = {
     "label": "kind",
@@ -83,7 +83,7 @@ def check(release: sf.Release, sizes: list[int] | None = None) -> None:
     assert mixture.means.shape == (mixture.components, columns)
     assert np.isfinite(mixture.means).all()
     np.testing.assert_allclose(mixture.covariances, mixture.covariances.swapaxes(1, 2), atol=1e-12)
-    least = 1e-3 if sizes is None else EIGENVALUE_FLOOR * (1 - 1e-6)  # one Gaussian has a floor of its own
+    least = 1e-3 if sizes is None else NOISE.eigenvalue_floor * (1 - 1e-6)  # one Gaussian has a floor of its own
     assert np.linalg.eigvalsh(mixture.covariances).min() >= least
     assert mixture.component_class.tolist() == sorted(mixture.component_class.tolist())
     assert mixture.classes == release.layout.classes
@@ -348,9 +348,9 @@ def test_sixty_columns() -> None:
 
 def test_noise_is_shrunk_away_and_signal_kept() -> None:
     noise = 0.1 * np.random.default_rng(0).standard_normal((1, 50))
-    assert np.abs(shrink(noise, np.array([0.1]))).max() < 0.1 * np.abs(noise).max()
+    assert np.abs(shrink(noise, np.array([0.1]), NOISE.margin)).max() < 0.1 * np.abs(noise).max()
     signal = np.full((1, 50), 5.0)
-    np.testing.assert_allclose(shrink(signal, np.array([0.1])), signal, rtol=0.01)
+    np.testing.assert_allclose(shrink(signal, np.array([0.1]), NOISE.margin), signal, rtol=0.01)
 
 
 def shapes(*rhos: float) -> FloatArray:
@@ -359,13 +359,13 @@ def shapes(*rhos: float) -> FloatArray:
 
 def test_settling_without_noise_keeps_every_shape() -> None:
     own = shapes(0.6, -0.2, 0.0)
-    settled = settle_within(own, np.zeros(3), np.array([5.0, 1.0, 3.0]), np.array([0, 0, 1]))
+    settled = settle_within(own, np.zeros(3), np.array([5.0, 1.0, 3.0]), np.array([0, 0, 1]), NOISE)
     np.testing.assert_allclose(settled, own, atol=1e-9)
 
 
 def test_settling_takes_a_drowned_component_to_its_class_and_not_to_another() -> None:
     own = shapes(0.6, 0.1, -0.3)
-    settled = settle_within(own, np.array([0.0, 1.0, 0.0]), np.array([99.0, 1.0, 9.0]), np.array([0, 0, 1]))
+    settled = settle_within(own, np.array([0.0, 1.0, 0.0]), np.array([99.0, 1.0, 9.0]), np.array([0, 0, 1]), NOISE)
     np.testing.assert_allclose(settled[1], 0.99 * own[0] + 0.01 * own[1], atol=1e-9)
     np.testing.assert_allclose(settled[[0, 2]], own[[0, 2]], atol=1e-9)
 
@@ -373,8 +373,8 @@ def test_settling_takes_a_drowned_component_to_its_class_and_not_to_another() ->
 def test_settled_covariances_are_positive_definite() -> None:
     noisy = np.random.default_rng(0).normal(size=(6, 4, 4))
     noisy = noisy + noisy.swapaxes(1, 2)
-    settled = settle_within(noisy, np.full(6, 0.1), np.ones(6), np.array([0, 0, 0, 1, 1, 2]))
-    assert np.linalg.eigvalsh(settled).min() >= EIGENVALUE_FLOOR - 1e-9
+    settled = settle_within(noisy, np.full(6, 0.1), np.ones(6), np.array([0, 0, 0, 1, 1, 2]), NOISE)
+    assert np.linalg.eigvalsh(settled).min() >= NOISE.eigenvalue_floor - 1e-9
     np.linalg.cholesky(settled)
 
 

@@ -41,7 +41,7 @@ def run_clustmix(mechanism: Clustmix, curator: Asker, plan: Plan) -> MixtureMode
     reserved = Reserved(curator, sum(each.share for each in plan.repeats("labels")) * plan.mu**2)
     learned = encoding_of(mechanism, plan.public).learn(reserved, plan)
     found = find_cells(reserved, plan, learned, details.components, details.sigma_max, tuning)
-    shapes = ask_shapes(reserved, found, plan.budget("shapes", reserved.remaining))
+    shapes = ask_shapes(reserved, found, plan.budget("shapes", reserved.remaining), tuning.noise)
     if plan.has("features"):
         assert isinstance(learned, LearnedScores)  # a plan for groups moves no points
         found = adapt_points(reserved, plan, learned, found, shapes, mechanism)

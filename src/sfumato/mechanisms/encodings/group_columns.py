@@ -39,10 +39,11 @@ def ask_columns(
     total, width = shape.counts.sum(), expected.shape[1]
     told = unpack(query, answer.values)[1].sum(axis=0) / total
     noise = float(np.linalg.norm(unpack(query, answer.sd)[1][:, 0])) / total
-    common = told[:width] * (1.0 - shrinkage_weight(width * noise**2, float((told[:width] ** 2).sum())))
+    weight = shrinkage_weight(width * noise**2, float((told[:width] ** 2).sum()), tuning.noise.margin)
+    common = told[:width] * (1.0 - weight)
     before = shape.weights @ expected
     means = shift(expected, before, np.clip(before + common, 0.0, 1.0), tuning.snap * noise)
-    variances = spread(means, shape.weights, told[width:] - common**2, noise)
+    variances = spread(means, shape.weights, told[width:] - common**2, noise, tuning.noise.margin)
     return Projected.of(projection, means, np.maximum(variances, explained), mixture)
 
 
@@ -56,12 +57,12 @@ def shift(expected: FloatArray, before: FloatArray, after: FloatArray, close: fl
     return np.asarray(moved)
 
 
-def spread(means: FloatArray, weights: FloatArray, seconds: FloatArray, noise: float) -> FloatArray:
+def spread(means: FloatArray, weights: FloatArray, seconds: FloatArray, noise: float, margin: float) -> FloatArray:
     """Class variances: as a share of the largest there can be at the mean they are a column's own, whatever the class,
     shrunk to that of all columns together by the James-Stein weight, and more so where there is little to vary."""
     most = means * (1.0 - means)
     pooled = weights @ most
     overall = max(float(seconds.sum()), 0.0) / float(pooled.sum())
     apart = seconds - overall * pooled
-    apart *= 1.0 - shrinkage_weight(len(apart) * noise**2, float(apart @ apart))
+    apart *= 1.0 - shrinkage_weight(len(apart) * noise**2, float(apart @ apart), margin)
     return np.asarray(most * np.maximum(overall + apart / (pooled + noise), 0.0))

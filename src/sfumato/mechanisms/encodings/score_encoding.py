@@ -82,7 +82,7 @@ class ScoreEncoding:
 
     def learn(self, curator: Asker, plan: Plan) -> LearnedScores:
         """Histograms, cleaned."""
-        marginals = clean(*ask_histograms(curator, plan), plan.layout.bins)
+        marginals = clean(*ask_histograms(curator, plan), plan.layout.bins, self.histograms.cleaning)
         return LearnedScores(marginals, Scores.of(marginals, plan.layout.bins), self.label_model)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from sfumato.config import option
+from sfumato.config import ROUND, option
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.checks import check_one_of, check_whole
-from sfumato.mechanisms.tuning import GROUPS, MIXTURE, ROUND, GroupTuning, HistogramTuning
+from sfumato.mechanisms.tuning import GROUPS, MIXTURE, GroupTuning, HistogramTuning
 from sfumato.training.settings import Training
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class WaveTuning:
     fewest: int = option(400, help="Waves at the least, and for ordinary columns.", unit="waves", source=ADULT)
     most: int = option(3000, help="Waves at the most.", unit="waves", source=ROUND)
     a_plane: float = option(2.5, help="Waves for every plane of two coordinates.", unit="waves", source=MNIST)
+    seed: int = option(0, help="Of the frequencies, which are public.", source=ROUND)
 
 
 @dataclass(frozen=True)

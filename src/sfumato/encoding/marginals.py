@@ -35,10 +35,9 @@ class Marginals:
 
 
 def clean(
-    histograms: Sequence[FloatArray], sd: FloatArray, columns: Sequence[Bins], cleaning: Cleaning | None = None
+    histograms: Sequence[FloatArray], sd: FloatArray, columns: Sequence[Bins], cleaning: Cleaning = Cleaning()
 ) -> Marginals:
     """Marginals from noisy histograms: one (classes, bins) array per column, noise `sd[c]` a cell."""
-    cleaning = cleaning or Cleaning()
     counts = class_counts(histograms, sd)
     masses = []
     for noisy, cell_sd, bins in zip(histograms, sd, columns, strict=True):

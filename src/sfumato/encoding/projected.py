@@ -30,10 +30,10 @@ Places = np.ndarray[Any, Any]  # single precision: there are many
 LEVELS = 65  # places at which the inverse of a beta distribution is computed, and between which it is linear
 FARTHEST = 4.0  # of them, in standard deviations of a normal
 SMALLEST_SHAPE = 1e-4  # of a beta distribution
-NARROWEST, WIDEST = 1e-4, 0.98  # variance of a column, as a share of the largest there can be at its mean
+LEAST_SPREAD, MOST_SPREAD = 1e-4, 0.98  # variance of a column, as a share of the largest there can be at its mean
 JITTER = 0.3  # of a column's standard deviation, independent: columns are not exact functions of each other
 SMALLEST_MEAN = 1e-3  # of a column, in units of its range
-CHUNK_ROWS = 1 << 13
+PLACED_AT_ONCE = 1 << 13  # rows
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Projected:
         """Without a mixture the coordinates that a model fills are still to be told (`around`)."""
         inside = np.clip(means, SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
         most = inside * (1.0 - inside)
-        kept = np.clip(variances, NARROWEST * most, WIDEST * most)
+        kept = np.clip(variances, LEAST_SPREAD * most, MOST_SPREAD * most)
         if mixture is None:
             return cls(projection, inside, kept, np.zeros((len(means), projection.dim)), np.ones_like(means))
         return cls(projection, inside, kept, mixture.class_means, column_variances(projection, mixture))
@@ -98,8 +98,8 @@ class Projected:
     def places(self, latent: FloatArray, labels: IntArray, rng: np.random.Generator) -> Places:
         """Where the columns of projected rows of the given classes lie between their bounds, from 0 to 1."""
         places = np.empty((len(latent), self.means.shape[1]), dtype=np.float32)
-        for start in range(0, len(latent), CHUNK_ROWS):
-            part = slice(start, start + CHUNK_ROWS)
+        for start in range(0, len(latent), PLACED_AT_ONCE):
+            part = slice(start, start + PLACED_AT_ONCE)
             places[part] = self._places(latent[part], labels[part], rng)
         return places
 

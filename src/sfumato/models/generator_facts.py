@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
-from sfumato.guarantee import Guarantee
+from sfumato.guarantee import ROUNDING, Guarantee
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.models.generator_training import Encoder as TrainedEncoder
@@ -21,7 +21,7 @@ from sfumato.schema.layout import Layout
 from sfumato.training.network import KINDS, Architecture
 from sfumato.training.settings import Training
 
-ROWS = "rows"  # the round that buys noisy rows as they are
+ROWS_ROUND = "rows"  # the round that buys noisy rows as they are
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,6 @@ class Limits:
 
 LIMITS = Limits()
 Small = np.float32  # of weights and noisy rows, of which there are many
-
-ROUNDING = 1e-9
 
 Whole = Annotated[int, Field(strict=True, ge=0)]
 Shapes = dict[str, tuple[int, ...]]
@@ -225,11 +223,11 @@ def check_bought(bought: Bought, guarantee: Guarantee, unit_rows: int, insist: I
     insist(guarantee.adjacency is Adjacency.REPLACE_ONE, "noisy rows in another adjacency than replace-one")
     far, sd = 2.0 * bought.radius * math.sqrt(unit_rows) * (1.0 - ROUNDING), bought.sd * (1.0 + ROUNDING)
     if bought.directions is None:
-        spend = named.get(ROWS)
+        spend = named.get(ROWS_ROUND)
         insist(spend is not None and not guarantee.slices, "its guarantee does not cover what was bought")
         insist(spend and spend.sensitivity >= far and spend.sigma <= sd, "its guarantee does not cover its noisy rows")
         return
-    insist(len(guarantee.slices) == 1 and ROWS not in named, "its guarantee does not cover what was bought")
+    insist(len(guarantee.slices) == 1 and ROWS_ROUND not in named, "its guarantee does not cover what was bought")
     (one,) = guarantee.slices
     insist((one.dim, one.projections) == bought.directions.shape, "its guarantee is for other slices than it holds")
     covers = one.sigma <= sd and one.distance >= far and one.rows >= unit_rows

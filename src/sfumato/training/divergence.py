@@ -51,7 +51,8 @@ import numpy as np
 from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
-TAU = 1e-4
+from sfumato.training.settings import TAU
+
 MULTIPLES = (1.0, 2.0, 4.0)  # of the median distance of the real points; the choice is ours, 0.5 is off by far more
 FLOOR = 1e-2  # of r, where its logarithm counts by itself: a point with less counts as that, and pulls nothing
 

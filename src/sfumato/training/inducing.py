@@ -35,7 +35,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-ADAM = optax.scale_by_adam()
+from sfumato.training.fitting import ADAM
 
 FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 FeatureMap: TypeAlias = Callable[[jax.Array], jax.Array]

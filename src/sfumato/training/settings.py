@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sfumato.config import ROUND, option
 
+TAU = 1e-4  # of kernel mean matching, as Greenewald et al. (2024) print it
 DIVERGENCES = ("kl", "reverse-kl", "js", "chi2")
 ARCHITECTURES = ("mlp", "conv")
 

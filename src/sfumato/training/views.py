@@ -13,7 +13,7 @@ import numpy as np
 
 GRID = 512  # places at which slopes are tabled, between -REACH and REACH
 REACH = 5.0
-FARTHEST = 16.0  # a score that the curator sees
+LARGEST_SCORE = 16.0  # a score that the curator sees
 
 
 class Staircase(eqx.Module):
@@ -38,7 +38,7 @@ class Staircase(eqx.Module):
         slopes = np.zeros((classes, len(values), GRID))
         grid = np.linspace(-REACH, REACH, GRID)
         for c, (e, far) in enumerate(zip(edges, values, strict=True)):
-            v = np.clip(far, -FARTHEST, FARTHEST)  # a bin of next to no mass has an infinite score
+            v = np.clip(far, -LARGEST_SCORE, LARGEST_SCORE)  # a bin of next to no mass has an infinite score
             thresholds[:, c, : e.shape[1]] = e
             table[:, c, : v.shape[1]] = v
             apart = (grid[None, :, None] - np.where(np.isfinite(e), e, 1e3)[:, None, :]) / blur

@@ -26,8 +26,6 @@ from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.images import ScoreImage
 from sfumato.schema.layout import FloatArray
 
-PURPOSE = "class counts, every column's distribution, the latent scale"
-
 
 @dataclass(frozen=True)
 class HistogramOpening:
@@ -37,7 +35,7 @@ class HistogramOpening:
     column_shares: tuple[float, ...]
     moment_shares: tuple[float, float, float]
     expected_kl: dict[str, float] = field(default_factory=dict)
-    purpose: str = PURPOSE
+    purpose: str = "class counts, every column's distribution, the latent scale"
 
     last: ClassVar[tuple[Share, ...]] = ()
 

@@ -36,11 +36,12 @@ import pandas as pd
 
 import sfumato as sf
 from sfumato import cli
+from sfumato.accounting import calibrate
 from sfumato.errors import ReleaseError
 from sfumato.files import replacing
 from sfumato.ledger.account import Account, Ask
 from sfumato.ledger.ledger import Ledger, Reservation
-from sfumato.private.accounting import Adjacency, calibrate
+from sfumato.private.accounting import Adjacency
 from sfumato.release.release import Release
 
 WORKERS = 3

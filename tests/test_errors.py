@@ -24,6 +24,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import cli
+from sfumato.accounting import calibrate
 from sfumato.errors import (
     ArgumentError,
     BudgetError,
@@ -36,7 +37,7 @@ from sfumato.errors import (
     TableError,
 )
 from sfumato.ledger.account import Ask
-from sfumato.private.accounting import Adjacency, calibrate
+from sfumato.private.accounting import Adjacency
 from sfumato.rows_file import write_rows
 from sfumato.schema.draft import draft_schema
 

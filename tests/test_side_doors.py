@@ -38,8 +38,9 @@ from numpy.typing import NDArray
 import sfumato as sf
 from sfumato import cli
 from sfumato.errors import TableError
+from sfumato.insecure import insecure_bits
 from sfumato.private import curator, source
-from sfumato.private.noise import Bits, insecure_bits, noisy
+from sfumato.private.noise import Bits, noisy
 from sfumato.private.queries.wire import decode
 from sfumato.schema.layout import OrderedBins
 from sfumato.tables import cells

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.liu2025.setups import MNIST_DIM, Setup
-from sfumato.accounting import epsilon_of
+from sfumato.accounting import calibrate, epsilon_of
+from sfumato.insecure import insecure_bits
 from sfumato.mechanisms.asker import Asker, Client
 from sfumato.mechanisms.questions import latent_space, unpack
-from sfumato.private.accounting import Adjacency, Budget, calibrate
+from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
-from sfumato.private.noise import insecure_bits
 from sfumato.private.queries.base import FIXED_BITS, LATENT_BITS, Batch, IntArray, Public, Query
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.images import AffineImage

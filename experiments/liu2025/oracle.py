@@ -13,10 +13,10 @@ import math
 import numpy as np
 
 from experiments.liu2025.setups import Setup
+from sfumato.accounting import calibrate
 from sfumato.mechanisms.budget import moment_costs, radius
 from sfumato.mechanisms.clipping import Clip, best_radii
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.accounting import calibrate
 from sfumato.published.liu2025 import fit_labelled
 
 FLATTEST = 0.05  # the least eigenvalue released, where 1 is the truth

@@ -16,10 +16,10 @@ from experiments.liu2025.oracle import oracle
 from experiments.liu2025.runners import METHODS, release, schema_of
 from experiments.liu2025.setups import DELTA, Setup, synthetic
 from experiments.liu2025.sweeps import EPSILONS, kl_to_fit
+from sfumato.accounting import calibrate
 from sfumato.estimator import BINS
 from sfumato.mechanisms.mixture import MixtureTuning
 from sfumato.mechanisms.mixture.affine_forecast import best_forecast
-from sfumato.private.accounting import calibrate
 
 COMPARED = ("printed", "naive-strict", "strict")
 ORACLE_ROWS, ORACLE_EPSILON = 10_000, 1.0

@@ -12,7 +12,7 @@ Example:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -22,18 +22,13 @@ from sfumato.errors import ArgumentError
 from sfumato.private.accounting import (
     MOST_COORDINATES,
     Adjacency,
-    bisect,
-    calibrate,
-    check_delta,
-    check_distance,
     check_epsilon,
     check_mu,
     delta_left,
     delta_of,
     first_safe,
+    is_number,
     joint_delta,
-    mu_of,
-    turning_point,
 )
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
 from sfumato.private.slicing.law import Slices
@@ -278,3 +273,87 @@ def _root(square: Fraction) -> tuple[Fraction, Fraction]:
     step = Fraction(1, 1 << ((square.denominator.bit_length() + 1) // 2 + _ROOT_BITS))
     below = math.isqrt(int(square / step**2)) * step
     return below, below if below**2 == square else below + step
+
+
+def mu_of(epsilon: float, delta: float, distance: float = 0.0) -> float:
+    """The largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down; 0 where there is none.
+
+    If the ideal release is (epsilon, delta')-DP, the real one is (epsilon, delta' + (1 + e^epsilon) distance)-DP.
+
+    Args:
+        epsilon: above 0.
+        delta: above 0 and below 1.
+        distance: how far, in total variation, the law that is really drawn from may be from the one that is mu-GDP.
+
+    Returns:
+        Mu, never above the true value.
+
+    Raises:
+        ArgumentError: where an argument is out of its range.
+
+    Example:
+        >>> f"{mu_of(1.0, 1e-5):.5f} {mu_of(1.0, 1e-6):.5f} {mu_of(1.0, 1e-5, 1e-6):.5f}"
+        '0.26805 0.23670 0.26082'
+    """
+    check_epsilon(epsilon)
+    check_delta(delta)
+    check_distance(distance)
+    left = delta_left(epsilon, delta, distance)
+    return turning_point(lambda mu: joint_delta(epsilon, mu, ()) <= left)[0] if left > 0.0 else 0.0
+
+
+def calibrate(epsilon: float, delta: float) -> float:
+    """The mu that a release may spend to be (epsilon, delta)-DP with the sampler that really draws its noise.
+
+    The sampler's law is within DISTANCE_PER_COORDINATE of the ideal Gaussian in total variation, for every noisy number
+    of all rounds (see `mu_of`). How many a release will have is not known before its rounds are planned, so a cap is
+    taken; its slack is below 1e-200 for any epsilon up to 100.
+
+    Args:
+        epsilon: above 0.
+        delta: above 0 and below 1.
+
+    Returns:
+        Mu, never above the true value.
+
+    Raises:
+        ArgumentError: where an argument is out of its range, or the sampler is too coarse for both.
+
+    Example:
+        >>> calibrate(1.0, 1e-5) == mu_of(1.0, math.nextafter(1e-5, 0.0))
+        True
+    """
+    mu = mu_of(epsilon, delta, MOST_COORDINATES * DISTANCE_PER_COORDINATE)
+    if mu == 0.0:
+        raise ArgumentError(
+            f"epsilon = {epsilon:g} with delta = {delta:g} is finer than the noise is drawn;"
+            f" lower epsilon or raise delta"
+        )
+    return mu
+
+
+def turning_point(holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Two neighbouring floats, at the first of which the condition holds and at the second not."""
+    low = high = 1.0
+    while not holds(low):
+        low /= 2
+    while holds(high):
+        high *= 2
+    return bisect(holds, low, high)
+
+
+def bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """The same between two floats, at the first of which it holds and at the second not."""
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
+def check_distance(distance: float) -> None:
+    if not is_number(distance) or not 0 <= distance < 1:
+        raise ArgumentError(f"distance must be at least 0 and below 1, not {distance!r}")
+
+
+def check_delta(delta: float) -> None:
+    if not is_number(delta) or not 0 < delta < 1:
+        raise ArgumentError(f"delta must lie inside (0, 1), not {delta!r}")

@@ -8,9 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sfumato.accounting import calibrate
 from sfumato.engines import Local
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee, NoisyAnswer
+from sfumato.insecure import insecure_bits
 from sfumato.ledger.account import Ask
 from sfumato.ledger.ledger import Ledger, reservations
 from sfumato.mechanisms import Mechanism, Plan, Public, find
@@ -18,10 +20,10 @@ from sfumato.mechanisms.asker import Asker, Client
 from sfumato.mechanisms.questions import describe
 from sfumato.models import GeneratorModel
 from sfumato.models.base import Trainable
-from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate
+from sfumato.private.accounting import Adjacency, Budget, Spend
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.noise import Bits, insecure_bits, secure_bits
+from sfumato.private.noise import Bits, secure_bits
 from sfumato.private.slicing.law import Slices
 from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta

@@ -13,13 +13,14 @@ from sfumato.audit.insider import Insider
 from sfumato.audit.membership import MembershipGame
 from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
+from sfumato.insecure import insecure_bits
 from sfumato.mechanisms.asker import Asker, Client
 from sfumato.mechanisms.questions import unpack
 from sfumato.models import GeneratorModel
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.noise import Bits, insecure_bits, noisy, normals
+from sfumato.private.noise import Bits, noisy, normals
 from sfumato.private.queries.base import EXACT, Answer, Batch, FloatArray, IntArray, Public, Query, Reach
 from sfumato.private.queries.gradients import Gradient
 from sfumato.private.queries.histograms import Histograms

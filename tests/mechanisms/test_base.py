@@ -134,7 +134,7 @@ def test_strings_are_short_for_defaults() -> None:
     assert left == right
 
 
-@pytest.mark.parametrize("wrong", ["magic", "", sf.Mixture, 3, None, object()], ids=str)
+@pytest.mark.parametrize("wrong", ["magic", "", sf.Mixture, 3, None, object()], ids=lambda wrong: type(wrong).__name__)
 def test_what_is_no_mechanism_is_refused_with_those_that_are(wrong: Any) -> None:
     with pytest.raises(ArgumentError) as caught:
         sf.plan(SCHEMA, epsilon=1, delta=1e-6, mechanism=wrong)

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import sfumato as sf
+from sfumato.accounting import calibrate
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms import Plan, Public
 from sfumato.mechanisms.budget import effective_bins, marginal_cost, moment_costs, radius, split
 from sfumato.mechanisms.tuning import HistogramTuning
-from sfumato.private.accounting import Adjacency, calibrate
+from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.schema import Schema
 

@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import erfc, erfcx
 
+from sfumato.accounting import calibrate, mu_of
 from sfumato.errors import ArgumentError, BudgetError
 from sfumato.private import accounting
-from sfumato.private.accounting import Adjacency, Budget, Spend, calibrate, delta_of, mu_of
+from sfumato.private.accounting import Adjacency, Budget, Spend, delta_of
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
 
 EPSILONS = [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0, 50.0]

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from sfumato.errors import ArgumentError, BudgetError, TableError
+from sfumato.insecure import insecure_bits
 from sfumato.mechanisms.asker import encode
 from sfumato.mechanisms.questions import latent_space, score_image
 from sfumato.private import curator as curator_module
 from sfumato.private.accounting import Adjacency, Budget, Spend
 from sfumato.private.curator import Curator
-from sfumato.private.noise import Bits, insecure_bits, noisy, secure_bits
+from sfumato.private.noise import Bits, noisy, secure_bits
 from sfumato.private.queries.base import Answer, Public, Query
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms

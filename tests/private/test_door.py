@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from sfumato.errors import ArgumentError, TableError
+from sfumato.insecure import insecure_bits
 from sfumato.mechanisms.asker import Client, encode
 from sfumato.mechanisms.questions import unpack
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.noise import insecure_bits
 from sfumato.private.queries import base
 from sfumato.private.queries.base import Answer, Batch, FloatArray, IntArray, Public, Query, Reach
 from sfumato.private.queries.group_sums import GroupSums, Latent

@@ -14,8 +14,9 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binomtest, chi2
 
 from sfumato.errors import ArgumentError
+from sfumato.insecure import insecure_bits
 from sfumato.private import noise
-from sfumato.private.noise import Bits, grid_exponent, insecure_bits, noisy, secure_bits
+from sfumato.private.noise import Bits, grid_exponent, noisy, secure_bits
 
 FALSE_ALARM = 1e-6
 DRAWS = 1_000_000

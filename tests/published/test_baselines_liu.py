@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from sfumato.accounting import calibrate
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.accounting import calibrate
 from sfumato.published import baselines_liu as baselines
 from sfumato.published.liu2025 import fit_labelled, kl_divergence, mean_differences
 from sfumato.schema.layout import FloatArray, IntArray

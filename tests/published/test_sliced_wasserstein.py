@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, kstest
 
+from sfumato.accounting import mu_of
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.private.accounting import mu_of
 from sfumato.published import generator
 from sfumato.published.sliced_wasserstein import lemma_bound, lemma_sigma, project_rows, sliced_wasserstein
 from sfumato.published.slicing import Training

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import sfumato as sf
-from sfumato.accounting import epsilon_of
+from sfumato.accounting import calibrate, epsilon_of
 from sfumato.guarantee import Guarantee
-from sfumato.private.accounting import Adjacency, Spend, calibrate
+from sfumato.private.accounting import Adjacency, Spend
 from sfumato.private.slicing.law import Slices
 from sfumato.release.guarantee import GuaranteeData, guarantee_data, read_guarantee
 

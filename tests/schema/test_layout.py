@@ -14,8 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.schema.layout import NOWHERE, CategoryBins, Layout, OrderedBins, bins_of, days
-from sfumato.schema.schema import DEFAULT_BINS, Category, Date, Number, Schema
+from sfumato.schema.layout import DEFAULT_BINS, NOWHERE, CategoryBins, Layout, OrderedBins, bins_of, days
+from sfumato.schema.schema import Category, Date, Number, Schema
 
 SPECIAL = np.array([-0.0, 0.0, 5e-324, -5e-324, 2.2e-308, 1e308, -1e308, math.inf, -math.inf])
 STEPS = ["1", "2", "7", "0.5", "0.25", "0.1", "0.05", "0.01", "0.003", "2.5", "100", "1e-6"]

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sfumato.accounting import calibrate
 from sfumato.audit.bounds import PILOT, Bound, bound
-from sfumato.private.accounting import calibrate
 from sfumato.schema.layout import FloatArray
 
 BRIGHTEST = 8  # single numbers of a view that are tried beside the learned combination

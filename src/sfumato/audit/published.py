@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato.accounting import calibrate
 from sfumato.audit.game import Attack, Claim
 from sfumato.guarantee import ROUNDING
-from sfumato.private.accounting import Adjacency, calibrate
+from sfumato.private.accounting import Adjacency
 from sfumato.published import clustmix as printed
 from sfumato.published.liu2025 import fit_labelled, output_law, settle_noise, wishart_covariance, wishart_scale
 from sfumato.schema.layout import FloatArray, IntArray

@@ -12,6 +12,7 @@ import pandas as pd
 
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, Insider
+from sfumato.insecure import insecure_bits
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.questions import (
     around,
@@ -25,7 +26,7 @@ from sfumato.mechanisms.questions import (
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.noise import insecure_bits, secure_bits
+from sfumato.private.noise import secure_bits
 from sfumato.private.queries.base import IntArray, Public, Query
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.histograms import Histograms

@@ -16,16 +16,18 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from sfumato.accounting import calibrate
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import Insider
 from sfumato.audit.queries import CORNER, GROUP, HIGH, LOW, MIDDLE, NUMBER, RADIUS, Summed
+from sfumato.insecure import insecure_bits
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.questions import row_question, score_image
 from sfumato.mechanisms.slicing.row_planning import RowPlan, plan_rows
-from sfumato.private.accounting import Adjacency, Budget, calibrate
+from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.noise import insecure_bits, secure_bits
+from sfumato.private.noise import secure_bits
 from sfumato.private.queries.base import SLACK
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.source import Source

@@ -23,10 +23,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sfumato.accounting import calibrate
 from sfumato.errors import ArgumentError, LedgerError
 from sfumato.guarantee import LONGEST_NAME
 from sfumato.ledger.account import Account, Ask, Dataset, Entry, State
-from sfumato.private.accounting import Adjacency, calibrate
+from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import ROW
 
 if TYPE_CHECKING:

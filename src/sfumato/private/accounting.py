@@ -25,7 +25,6 @@ from numbers import Real
 from scipy.special import erfc, erfcx
 
 from sfumato.errors import ArgumentError, BudgetError
-from sfumato.private.noise import DISTANCE_PER_COORDINATE
 from sfumato.private.slicing.law import Slices, sliced_delta
 
 MOST_COORDINATES = 2**40
@@ -77,63 +76,6 @@ def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
     check_epsilon(epsilon)
     check_mu(mu)
     return joint_delta(epsilon, mu, slices)
-
-
-def mu_of(epsilon: float, delta: float, distance: float = 0.0) -> float:
-    """The largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down; 0 where there is none.
-
-    If the ideal release is (epsilon, delta')-DP, the real one is (epsilon, delta' + (1 + e^epsilon) distance)-DP.
-
-    Args:
-        epsilon: above 0.
-        delta: above 0 and below 1.
-        distance: how far, in total variation, the law that is really drawn from may be from the one that is mu-GDP.
-
-    Returns:
-        Mu, never above the true value.
-
-    Raises:
-        ArgumentError: where an argument is out of its range.
-
-    Example:
-        >>> f"{mu_of(1.0, 1e-5):.5f} {mu_of(1.0, 1e-6):.5f} {mu_of(1.0, 1e-5, 1e-6):.5f}"
-        '0.26805 0.23670 0.26082'
-    """
-    check_epsilon(epsilon)
-    check_delta(delta)
-    check_distance(distance)
-    left = delta_left(epsilon, delta, distance)
-    return turning_point(lambda mu: _delta(epsilon, mu) <= left)[0] if left > 0.0 else 0.0
-
-
-def calibrate(epsilon: float, delta: float) -> float:
-    """The mu that a release may spend to be (epsilon, delta)-DP with the sampler that really draws its noise.
-
-    The sampler's law is within DISTANCE_PER_COORDINATE of the ideal Gaussian in total variation, for every noisy number
-    of all rounds (see `mu_of`). How many a release will have is not known before its rounds are planned, so a cap is
-    taken; its slack is below 1e-200 for any epsilon up to 100.
-
-    Args:
-        epsilon: above 0.
-        delta: above 0 and below 1.
-
-    Returns:
-        Mu, never above the true value.
-
-    Raises:
-        ArgumentError: where an argument is out of its range, or the sampler is too coarse for both.
-
-    Example:
-        >>> calibrate(1.0, 1e-5) == mu_of(1.0, math.nextafter(1e-5, 0.0))
-        True
-    """
-    mu = mu_of(epsilon, delta, MOST_COORDINATES * DISTANCE_PER_COORDINATE)
-    if mu == 0.0:
-        raise ArgumentError(
-            f"epsilon = {epsilon:g} with delta = {delta:g} is finer than the noise is drawn;"
-            f" lower epsilon or raise delta"
-        )
-    return mu
 
 
 @dataclass(frozen=True)
@@ -292,31 +234,9 @@ def delta_left(epsilon: float, delta: float, distance: float) -> float:
     return math.nextafter(delta - slack, 0.0)
 
 
-def turning_point(holds: Callable[[float], bool]) -> tuple[float, float]:
-    """Two neighbouring floats, at the first of which the condition holds and at the second not."""
-    low = high = 1.0
-    while not holds(low):
-        low /= 2
-    while holds(high):
-        high *= 2
-    return bisect(holds, low, high)
-
-
-def bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """The same between two floats, at the first of which it holds and at the second not."""
-    while low < (middle := low + (high - low) / 2) < high:
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low, high
-
-
 def check_epsilon(epsilon: float) -> None:
-    if not _is_number(epsilon) or not 0 < epsilon < math.inf:
+    if not is_number(epsilon) or not 0 < epsilon < math.inf:
         raise ArgumentError(f"epsilon must be a finite number above 0, not {epsilon!r}")
-
-
-def check_delta(delta: float) -> None:
-    if not _is_number(delta) or not 0 < delta < 1:
-        raise ArgumentError(f"delta must lie inside (0, 1), not {delta!r}")
 
 
 def check_mu(mu: float) -> None:
@@ -324,10 +244,5 @@ def check_mu(mu: float) -> None:
         raise ArgumentError(f"mu must lie between 0 and {LARGEST_MU:g}, not {mu}")
 
 
-def check_distance(distance: float) -> None:
-    if not _is_number(distance) or not 0 <= distance < 1:
-        raise ArgumentError(f"distance must be at least 0 and below 1, not {distance!r}")
-
-
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)

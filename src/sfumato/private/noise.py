@@ -12,7 +12,6 @@ interval of normal values that the word stands for lies inside one grid cell, th
 not, about once in a million draws, more bits are appended and the decision is made in extended precision.
 """
 
-import hashlib
 import math
 import os
 from fractions import Fraction
@@ -58,8 +57,6 @@ _EXACT_BITS = 1200
 # Words in one pass: the temporaries of a pass stay in a level 2 cache.
 _CHUNK = 1 << 13
 
-_BLOCK_BYTES = 1 << 16
-
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -74,36 +71,6 @@ class Bits(Protocol):
 def secure_bits(n: int, /) -> bytes:
     """Random bytes of the operating system: nothing is buffered, so nothing is shared over a fork."""
     return os.urandom(n)
-
-
-def insecure_bits(seed: int) -> Bits:
-    """A reproducible stream of bytes, for tests. Whoever knows the seed can subtract the noise.
-
-    >>> insecure_bits(7)(4) == insecure_bits(7)(2) + insecure_bits(7)(4)[2:]
-    True
-    """
-    return _InsecureStream(seed)
-
-
-class _InsecureStream:
-    """SHAKE-256 of the seed and of a block counter; the stream does not depend on the sizes asked for."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._blocks = 0
-        self._rest = b""
-
-    def __call__(self, n: int, /) -> bytes:
-        missing = max(0, n - len(self._rest))
-        blocks = [self._next_block() for _ in range(-(-missing // _BLOCK_BYTES))]
-        stream = b"".join([self._rest, *blocks])
-        self._rest = stream[n:]
-        return stream[:n]
-
-    def _next_block(self) -> bytes:
-        key = f"sfumato insecure bits, seed {self._seed}, block {self._blocks}"
-        self._blocks += 1
-        return hashlib.shake_256(key.encode()).digest(_BLOCK_BYTES)
 
 
 def grid_exponent(sigma: float) -> int:
@@ -124,6 +91,7 @@ def noisy(totals: Integers, sigmas: Floats, bits: Bits) -> Floats:
     The totals must lie inside (-2^62, 2^62). That is for the caller to ensure by a public cap: it is not
     checked here, because an error that depends on a total would leak. The sigmas are public and checked.
 
+    >>> from sfumato.insecure import insecure_bits
     >>> noisy(np.array([1000, -5]), np.array([2.0, 1e6]), insecure_bits(1)).tolist()
     [1000.53125, -1228800.0]
     """
@@ -142,6 +110,7 @@ def normals(count: int, bits: Bits) -> Integers:
 
     They are drawn as noise is, from a finer grid: the slow path is taken about once in two thousand draws.
 
+    >>> from sfumato.insecure import insecure_bits
     >>> normals(3, insecure_bits(1)).tolist()
     [69485, -322276, 119132]
     """

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from sfumato.private.accounting import calibrate
+from sfumato.accounting import calibrate
 from sfumato.published.generator import Bounds, Encoding, check_levels, limits, trainers
 from sfumato.schema.layout import FloatArray, IntArray
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sfumato.accounting import calibrate
 from sfumato.errors import ArgumentError
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.private.accounting import calibrate
 from sfumato.published.liu2025 import coloured, fit_labelled, mean_differences
 from sfumato.published.noise_shape import noise_shape
 from sfumato.schema.layout import FloatArray, IntArray

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.private.accounting import mu_of
+from sfumato.accounting import mu_of
 from sfumato.published.generator import Bounds, trainers
 from sfumato.published.slicing import (
     SLICES,

@@ -13,15 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
 
+from sfumato.accounting import calibrate
 from sfumato.errors import ArgumentError, BudgetError, TableError
+from sfumato.insecure import insecure_bits
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.questions import row_question, score_image
 from sfumato.mechanisms.slicing.row_planning import plan_rows
-from sfumato.private.accounting import Adjacency, Budget, calibrate, delta_of
+from sfumato.private.accounting import Adjacency, Budget, delta_of
 from sfumato.private.curator import Curator
 from sfumato.private.engines import local
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.noise import NORMAL_BITS, insecure_bits, normals, secure_bits
+from sfumato.private.noise import NORMAL_BITS, normals, secure_bits
 from sfumato.private.queries.base import LATENT_BITS
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.slicing import rows as rows_module

@@ -29,7 +29,7 @@ import numpy as np
 from sfumato.accounting import slicing_sigma
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import ROUNDING
-from sfumato.published.generator import Bounds, Encoding, check_levels, limits, trainers
+from sfumato.published.row_generator import Bounds, Encoding, check_levels, limits, trainers
 from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.training.settings import TAU
 

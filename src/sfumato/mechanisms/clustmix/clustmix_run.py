@@ -19,7 +19,7 @@ from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import Reserved
 from sfumato.mechanisms.cell_shapes import FoundCells, ask_shapes
-from sfumato.mechanisms.clustmix.cells import find_cells
+from sfumato.mechanisms.clustmix.clustmix_cells import find_cells
 from sfumato.mechanisms.clustmix.clustmix_rounds import ClustmixDetails, encoding_of
 from sfumato.mechanisms.clustmix.inducing_points import move_points
 from sfumato.mechanisms.encodings.score_encoding import LearnedScores

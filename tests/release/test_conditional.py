@@ -24,8 +24,8 @@ from sfumato.errors import ArgumentError
 from sfumato.models import MixtureModel
 from sfumato.models.base import DRAWS_PER_ROW, LARGEST_DRAW
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.release import conditions
-from sfumato.release.conditions import Held
+from sfumato.release import conditional
+from sfumato.release.conditional import Held
 from sfumato.release.release import BATCH_ROWS
 
 LIMIT = 6.0
@@ -479,7 +479,7 @@ def test_where_gives_up_after_its_share_of_draws(release: sf.Release, monkeypatc
 
 
 def test_where_gives_up_early_when_there_is_no_hope(release: sf.Release, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conditions, "SURE_DRAWS", 1 << 17)
+    monkeypatch.setattr(conditional, "SURE_DRAWS", 1 << 17)
     with pytest.raises(ArgumentError, match=r"where kept 0 of 1[0-9]{5} rows drawn, and 1000000 were wanted"):
         release.sample(1_000_000, seed=0, where="age > 100")
 

@@ -20,8 +20,8 @@ from sfumato.accounting import mu_of
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.mechanisms.budget import radius
 from sfumato.mechanisms.clustmix import CellTuning
-from sfumato.mechanisms.clustmix.cells import find_cells, merge, smallest_cell
-from sfumato.mechanisms.clustmix.cells import starts as drawn_starts
+from sfumato.mechanisms.clustmix.clustmix_cells import find_cells, merge, smallest_cell
+from sfumato.mechanisms.clustmix.clustmix_cells import starts as drawn_starts
 from sfumato.mechanisms.clustmix.clustmix_mechanism import ADAPTS
 from sfumato.mechanisms.questions import score_image, unpack
 from sfumato.mechanisms.shrinkage import shrink_to_class

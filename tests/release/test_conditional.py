@@ -22,7 +22,7 @@ from sfumato import cli
 from sfumato.encoding.boxes import Boxes
 from sfumato.errors import ArgumentError
 from sfumato.models import MixtureModel
-from sfumato.models.base import DRAWS_PER_ROW, LARGEST_DRAW
+from sfumato.models.base import REJECTION
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.release import conditional
 from sfumato.release.conditional import Held
@@ -474,8 +474,8 @@ def test_where_gives_up_after_its_share_of_draws(release: sf.Release, monkeypatc
     monkeypatch.setattr(sf.Release, "_frame", counting)
     with pytest.raises(ArgumentError, match="where kept 0 of 20000 rows drawn, and 20 were wanted"):
         release.sample(20, seed=0, where="age > 100")
-    assert sum(drawn) == 20 * DRAWS_PER_ROW
-    assert max(drawn) <= LARGEST_DRAW
+    assert sum(drawn) == 20 * REJECTION.draws_a_row
+    assert max(drawn) <= REJECTION.most
 
 
 def test_where_gives_up_early_when_there_is_no_hope(release: sf.Release, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.config import ROUND, option
+from sfumato.config import UNRECORDED, option
 
 
 @dataclass(frozen=True)
@@ -21,5 +21,5 @@ class Cleaning:
         2.0,
         help="A class no further than this from all classes takes their distribution.",
         unit="sd of its squared distance",
-        source=ROUND,
+        source=UNRECORDED,
     )

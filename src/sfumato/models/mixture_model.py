@@ -22,9 +22,7 @@ from sfumato.encoding.stored import ENCODERS, Encoder
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee
 from sfumato.models.base import (
-    DRAWS_PER_ROW,
-    LARGEST_DRAW,
-    SMALLEST_DRAW,
+    REJECTION,
     CodedRows,
     GivenCell,
     register_model,
@@ -301,10 +299,10 @@ def keep_class(draw: Callable[[int], Drawn], n: int, label: int) -> Drawn:
     """Rows of one class, by rejection."""
     kept, drawn, parts = 0, 0, list[Drawn]()
     while kept < n or not parts:
-        if drawn >= max(n, 1) * DRAWS_PER_ROW:
+        if drawn >= max(n, 1) * REJECTION.draws_a_row:
             raise ArgumentError(f"given: only {kept} of {drawn} rows drawn had the label, and {n} were wanted")
         rate = max(kept, 1) / max(drawn, 1)
-        size = int(np.clip((n - kept) / rate * 1.2, SMALLEST_DRAW, LARGEST_DRAW))
+        size = REJECTION.size(n - kept, rate)
         part = draw(size)
         mine = np.flatnonzero(part.labels == label)[: n - kept]
         parts.append(Drawn(part.latent[mine], part.own[mine], part.labels[mine]))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import expit, logit
 
-from sfumato.encoding.projected import SMALLEST_MEAN, Projected, column_variances
+from sfumato.encoding.projected import BENDING, Projected, column_variances
 from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.encodings.group_shape import Shape
 from sfumato.mechanisms.questions import latent_space, unpack
@@ -50,7 +50,7 @@ def ask_columns(
 def shift(expected: FloatArray, before: FloatArray, after: FloatArray, close: float) -> FloatArray:
     """Class means moved by the same log-odds in every class, so that the mean of a column goes from `before` to
     `after`. A column whose mean is `close` to a bound is taken to be there in every class."""
-    low, high = SMALLEST_MEAN, 1.0 - SMALLEST_MEAN
+    low, high = BENDING.least_mean, 1.0 - BENDING.least_mean
     moved = expit(logit(expected.clip(low, high)) + logit(after.clip(low, high)) - logit(before.clip(low, high)))
     moved[:, after < close] = low
     moved[:, after > 1.0 - close] = high

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from sfumato.config import ROUND, option
+from sfumato.config import ROUND, UNRECORDED, option
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.checks import check_components, check_one_of, check_share
@@ -43,10 +43,13 @@ class MixtureTuning:
     )
     noise: NoiseTuning = option(NoiseTuning(), help="How noisy answers are read.", source=MIXTURE)
     constant_column: float = option(
-        0.02, help="A column below this is as good as constant.", unit="variance of its scores", source=ROUND
+        0.02, help="A column below this is as good as constant.", unit="variance of its scores", source=UNRECORDED
     )
     farthest_mean: float = option(
-        1.0, help="How far moments may move a class from where histograms put it.", unit="latent units", source=ROUND
+        1.0,
+        help="How far moments may move a class from where histograms put it.",
+        unit="latent units",
+        source=UNRECORDED,
     )
     looks: int = option(4, help="In data units: looks at the moments.", unit="rounds", source=AFFINE)
     cluster_histogram_share: float = option(
@@ -60,13 +63,13 @@ class MixtureTuning:
         4000,
         help="In data units: points of noisy histograms that the small cells are laid by.",
         unit="rows a class",
-        source=ROUND,
+        source=UNRECORDED,
     )
     summary_doubt: float = option(
         0.25,
         help="In data units: how well the small cells tell a cluster's mean.",
         unit="of the cluster's variance",
-        source=ROUND,
+        source=UNRECORDED,
     )
     histograms: HistogramTuning = option(HistogramTuning(), help="What is assumed of columns.", source=MIXTURE)
     labels: LabelTuning = option(LabelTuning(), help="How labels are adapted.", source=ADAPT)

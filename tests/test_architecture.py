@@ -184,6 +184,75 @@ def test_a_way_round_the_wall_would_be_seen(source: str) -> None:
     assert ways_round(source)
 
 
+SEVERAL_VALUES = {  # constants that several modules have with different values, and why
+    "EXACT": "the same bound, whole and as a float",
+    "KEY": "of a section of the command line, one a module",
+    "KINDS": "the registry of a module",
+    "MOST_COORDINATES": "of a release, and of a row that is projected",
+    "SUFFIXES": "of a file format, one a source",
+    "_FUNCTION_ERROR": "of other functions, in a proof of its own",
+}
+TWO_SIDES = {  # modules of one name, and what they are two sides of
+    "accounting": "the arithmetic of privacy: the curator's, and what others compute with it",
+    "base": "what a package is about: a mechanism, a model, a query",
+    "demo": "a verb",
+    "guarantee": "what is promised, and how a file says it",
+    "ledger": "a verb",
+    "progress": "what is told, and how it is shown",
+    "schema": "a verb",
+    "sliced_wasserstein": "the distance, and the method that is printed with it",
+}
+
+
+def constants(source: str) -> dict[str, str]:
+    """What a module calls by capital letters, as it is written."""
+    found = {}
+    for node in ast.parse(source).body:
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        for target in targets:
+            if isinstance(target, ast.Name) and target.id.isupper() and node.value is not None:
+                found[target.id] = ast.unparse(node.value)
+    return found
+
+
+def is_same(one: str, two: str) -> bool:
+    """Whether two expressions are one value: 2**16 is 1 << 16."""
+    if one == two:
+        return True
+    try:
+        values = [eval(each, {"__builtins__": {}}) for each in (one, two)]
+    except (NameError, AttributeError, TypeError):
+        return False
+    return type(values[0]) is type(values[1]) and bool(values[0] == values[1])
+
+
+def several_values(sources: list[str]) -> set[str]:
+    """Names of constants that have different values in different modules."""
+    values: dict[str, str] = {}
+    differ = set()
+    for source in sources:
+        for name, value in constants(source).items():
+            if not is_same(values.setdefault(name, value), value):
+                differ.add(name)
+    return differ
+
+
+def test_a_constant_s_name_has_one_value() -> None:
+    assert several_values([path.read_text() for path in modules(".")]) == set(SEVERAL_VALUES)
+
+
+def test_a_name_with_two_values_would_be_seen() -> None:
+    assert several_values(["FAR = 1", "FAR = 2.0", "NEAR = 1 << 3", "NEAR = 2**3"]) == {"FAR"}
+    assert several_values(["FAR = f(1)", "FAR: int = f(2)"]) == {"FAR"}
+
+
+def test_no_two_modules_share_a_name() -> None:
+    names = [path.stem for path in modules(".") if path.stem != "__init__"]
+    assert {name for name in names if names.count(name) > 1} == set(TWO_SIDES)
+
+
 def run_python(code: str) -> str:
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60

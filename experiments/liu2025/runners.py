@@ -11,7 +11,7 @@ import pandas as pd
 import sfumato as sf
 from experiments.liu2025.components import found_privately
 from experiments.liu2025.setups import Setup
-from sfumato.estimator import BINS
+from sfumato.estimator import PrivateMixture
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.published import baselines_liu, liu2025
 from sfumato.schema.layout import IntArray
@@ -112,7 +112,7 @@ def frame_of(setup: Setup) -> pd.DataFrame:
 def schema_of(setup: Setup, *, labelled: bool = True) -> sf.Schema:
     """The public facts of a set-up: bounds, classes and, where it is not the row, the unit."""
     numbers = {
-        name: {"type": "number", "min": float(low), "max": float(high), "bins": BINS}
+        name: {"type": "number", "min": float(low), "max": float(high), "bins": PrivateMixture().bins}
         for name, low, high in zip(_names(setup), *setup.bounds, strict=True)
     }
     unit = {} if setup.unit is None else {"unit": {"column": "unit", "rows": setup.rows_per_unit}}

@@ -17,7 +17,7 @@ from experiments.liu2025.runners import METHODS, release, schema_of
 from experiments.liu2025.setups import DELTA, Setup, synthetic
 from experiments.liu2025.sweeps import EPSILONS, kl_to_fit
 from sfumato.accounting import calibrate
-from sfumato.estimator import BINS
+from sfumato.estimator import PrivateMixture
 from sfumato.mechanisms.mixture import MixtureTuning
 from sfumato.mechanisms.mixture.affine_forecast import best_forecast
 
@@ -109,7 +109,7 @@ def _expected_for(setup: Setup, epsilon: float) -> float:
     """The same formulas with the sizes that the classes have, which a plan does not know."""
     counts = np.bincount(setup.y, minlength=setup.classes).astype(np.float64)
     mu, looks = calibrate(epsilon, DELTA), MixtureTuning().looks
-    return sum(best_forecast(np.sort(counts), [BINS] * setup.dim, mu, looks).expected_kl.values())
+    return sum(best_forecast(np.sort(counts), [PrivateMixture().bins] * setup.dim, mu, looks).expected_kl.values())
 
 
 def _summary(kl: np.ndarray[Any, Any]) -> dict[str, float]:

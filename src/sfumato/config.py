@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
+ROUND = "a round number that was not searched for"
+UNRECORDED = "chosen by hand; no search is on record"
+
 
 def option(default: Any, *, help: str, unit: str = "", source: str = "") -> Any:
     """A field of a frozen config.

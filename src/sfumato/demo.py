@@ -22,9 +22,7 @@ from sfumato.guarantee import Guarantee
 from sfumato.rows_file import write_rows
 from sfumato.schema.schema import Schema
 
-EPSILON = 1.0
 TRAIN_ROWS = 32_561  # public: UCI's documentation states it
-SAMPLE_ROWS = 10_000
 POSITIVE = ">50K"
 
 
@@ -79,12 +77,13 @@ def run_demo(folder: Path, say: Callable[[str], None]) -> Demo:
         raise OutputError(f"cannot write into {folder}: {error.strerror}") from error
     train, test, schema = adult()
 
-    say("fitting UCI Adult (train split) at epsilon 1")
+    epsilon = 1.0
+    say(f"fitting UCI Adult (train split) at epsilon {epsilon:g}")
     before = time.perf_counter()
-    release = fit(train, schema, epsilon=EPSILON, delta=1 / TRAIN_ROWS, rows=30_000)
+    release = fit(train, schema, epsilon=epsilon, delta=1 / TRAIN_ROWS, rows=30_000)
     fit_seconds = time.perf_counter() - before
     release.save(folder / "adult.sfumato")
-    write_rows(release.sample_batches(SAMPLE_ROWS), folder / "synthetic.csv")
+    write_rows(release.sample_batches(10_000), folder / "synthetic.csv")
 
     say("drawing real against synthetic marginals")
     synthetic = release.sample(TRAIN_ROWS)

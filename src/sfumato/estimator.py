@@ -23,7 +23,6 @@ from sfumato.models import MixtureModel
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.schema import Schema
 
-BINS = 20  # of a histogram that only has to find centre and scale
 LABEL = "class"
 
 
@@ -74,6 +73,7 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         adjacency: str = "add-remove",
         components_per_class: int = 1,
         rows: int | None = None,
+        bins: int = 20,
         ledger: Ledger | str | Path | None = None,
         dataset: str | None = None,
         insecure_seed: int | None = None,
@@ -85,6 +85,7 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         self.adjacency = adjacency
         self.components_per_class = components_per_class
         self.rows = rows
+        self.bins = bins
         self.ledger = ledger
         self.dataset = dataset
         self.insecure_seed = insecure_seed
@@ -209,7 +210,9 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
 
     def _schema(self) -> Schema:
         numbers = Schema.from_array(np.empty((0, self.n_features_in_)), self.bounds or ())
-        columns: dict[str, Any] = {name: column | {"bins": BINS} for name, column in numbers.dump()["columns"].items()}
+        columns: dict[str, Any] = {
+            name: column | {"bins": self.bins} for name, column in numbers.dump()["columns"].items()
+        }
         if self.classes is None:
             return Schema.of({"columns": columns})
         columns[LABEL] = {"type": "category", "values": self._texts()}

@@ -14,8 +14,8 @@ from sfumato.errors import OutputError
 COMPANIONS = ("-wal", "-shm", "-journal")
 """What SQLite adds to the name of a database for the files that belong to it."""
 
-_DATABASE = b"SQLite format 3\0"
-_SMALLEST_DATABASE = 512  # bytes
+SQLITE_MAGIC = b"SQLite format 3\0"
+SMALLEST_DATABASE = 512  # bytes
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def is_database(path: str) -> bool:
     """
     if not os.path.isfile(path) or os.path.getsize(path) == 0:
         return False
-    if os.path.getsize(path) >= _SMALLEST_DATABASE:
+    if os.path.getsize(path) >= SMALLEST_DATABASE:
         try:
             with closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
                 connection.execute("PRAGMA schema_version")
@@ -88,7 +88,7 @@ def is_database(path: str) -> bool:
                 return True  # one that is damaged
     try:
         with open(path, "rb") as file:
-            return file.read(len(_DATABASE)) == _DATABASE
+            return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     except OSError as error:
         raise OutputError(f"cannot write {path}: what is there cannot be read: {error.strerror}") from error
 

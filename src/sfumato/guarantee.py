@@ -15,7 +15,8 @@ from sfumato.private.slicing.law import Slices
 from sfumato.schema.layout import ROW
 from sfumato.text import one_line, rounded_up
 
-LONGEST_NAME = 200  # of a mechanism or an answer
+LONGEST_NAME = 200  # of a mechanism, an answer or a data set
+ROUNDING = 1e-9  # relative: figures that differ by less are the same, found on other machines
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -6,7 +6,7 @@ import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 WHITESPACE = " \t\n\r\v\f"
-LONGEST_LINE = 500  # letters of foreign text in a message
+LONGEST_SHOWN = 500  # letters of foreign text in a message
 
 _INTEGRAL = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0*")
 _SPELLINGS = {"-0": "0", "True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
@@ -31,10 +31,10 @@ def one_line(text: str) -> str:
     >>> one_line("not\n  valid "), one_line("\x1b[31mred")
     ('not valid', '\\x1b[31mred')
     """
-    line = " ".join(text[: 2 * LONGEST_LINE].split())
+    line = " ".join(text[: 2 * LONGEST_SHOWN].split())
     if not line.isprintable():
         line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
-    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
+    return line if len(line) <= LONGEST_SHOWN else f"{line[:LONGEST_SHOWN]}..."
 
 
 def rounded_up(value: float | None, digits: int = 3) -> str:

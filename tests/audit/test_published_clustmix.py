@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.audit.game import Attack, Claim
-from sfumato.audit.published import MIXTURE, OUTLIER, ClustmixGame, clustmix
+from sfumato.audit.published import CLUSTER_ROWS, OUTLIER, ClustmixGame, clustmix
 from sfumato.audit.run import AUDITS, decide, run
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import FloatArray
@@ -24,8 +24,9 @@ CLAIMS = [Claim.gaussian(1.0, 1e-5), Claim.gaussian(4.377, 1e-5)]
 @dataclass(frozen=True)
 class PublicCells(ClustmixGame):
     """The same means with the same noise (8), but what a row can change is fixed beforehand: the cells are the orthants
-    of the cube around its middle, in each class; the scale is that of [0, 1]; and sums are divided by MIXTURE, however
-    many rows there are. A row moves from one cell to another at most: sqrt(2 D) / MIXTURE, (8) for two classes.
+    of the cube around its middle, in each class; the scale is that of [0, 1]; and sums are divided by CLUSTER_ROWS,
+    however many rows there are. A row moves from one cell to another at most: sqrt(2 D) / CLUSTER_ROWS, (8) for two
+    classes.
     """
 
     attacks = (Attack("all points, learned statistic", slice(0, None)),)
@@ -36,7 +37,7 @@ class PublicCells(ClustmixGame):
         cell = y * 2 ** x.shape[1] + (rows > 0.5) @ 2 ** np.arange(x.shape[1])
         sums = np.zeros((2 * 2 ** x.shape[1], x.shape[1]))
         np.add.at(sums, cell, rows)
-        return (sums / MIXTURE + self.sigma * np.random.default_rng(seed).standard_normal(sums.shape)).ravel()
+        return (sums / CLUSTER_ROWS + self.sigma * np.random.default_rng(seed).standard_normal(sums.shape)).ravel()
 
 
 def in_public_cells(game: ClustmixGame) -> PublicCells:

@@ -35,7 +35,7 @@ from sfumato.files import check_writable
 from sfumato.ledger import account as account_module
 from sfumato.ledger import ledger as ledger_module
 from sfumato.ledger import store as ledger_store
-from sfumato.ledger.account import FACTORS, SAMPLER_SLACK, Account, Ask, Dataset, Entry, State
+from sfumato.ledger.account import ADJACENCY_FACTORS, SAMPLER_SLACK, Account, Ask, Dataset, Entry, State
 from sfumato.ledger.ledger import Ledger, Reservation
 from sfumato.private import curator as curator_module
 from sfumato.private.accounting import MOST_RELEASES
@@ -188,7 +188,9 @@ def test_the_value_that_is_shown_as_left_would_fit(
     if shown > 0:
         again = ask(shown, dataset.delta, own, dataset.unit)
         insist_on_cap(dataset, [*account.entries, account.price("b" * 32, "now", again)])
-    if (other, own) in FACTORS and (shown := dataset.epsilon_that_fits(account.left(FACTORS[other, own]))) > 0:
+    if (other, own) in ADJACENCY_FACTORS and (
+        shown := dataset.epsilon_that_fits(account.left(ADJACENCY_FACTORS[other, own]))
+    ) > 0:
         account.price("b" * 32, "now", ask(shown, dataset.delta, other, dataset.unit))
     assert account.running() == sorted(account.running())
     assert account.epsilon <= dataset.epsilon

@@ -12,10 +12,10 @@ from sfumato.mechanisms.shrinkage import shrink_to_zero as shrink
 
 def test_nearest_correlation_is_one_and_leaves_one_alone() -> None:
     good = equicorrelated(4, 0.5)
-    np.testing.assert_allclose(nearest_correlation(good), good, atol=1e-12)
+    np.testing.assert_allclose(nearest_correlation(good, 0.05), good, atol=1e-12)
     bad = np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]])
     assert np.linalg.eigvalsh(bad).min() < 0
-    found = nearest_correlation(bad)
+    found = nearest_correlation(bad, 0.05)
     assert np.linalg.eigvalsh(found).min() > 0.01
     np.testing.assert_array_equal(np.diag(found), 1.0)
     assert np.sign(found[0, 1]) == np.sign(found[1, 2]) == -np.sign(found[0, 2]) == 1
@@ -29,6 +29,6 @@ def test_means_without_noise_stay_and_drowned_ones_meet() -> None:
 
 def test_noise_is_shrunk_away_and_signal_kept() -> None:
     noise = 0.1 * np.random.default_rng(0).standard_normal((1, 50))
-    assert np.abs(shrink(noise, np.array([0.1]))).max() < 0.1 * np.abs(noise).max()
+    assert np.abs(shrink(noise, np.array([0.1]), 1.5)).max() < 0.1 * np.abs(noise).max()
     signal = np.full((1, 50), 5.0)
-    np.testing.assert_allclose(shrink(signal, np.array([0.1])), signal, rtol=0.01)
+    np.testing.assert_allclose(shrink(signal, np.array([0.1]), 1.5), signal, rtol=0.01)

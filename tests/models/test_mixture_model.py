@@ -21,7 +21,7 @@ from tests.release.files import unpack, with_model
 import sfumato as sf
 from sfumato.encoding.scores import Scores
 from sfumato.models import MixtureModel
-from sfumato.release.conditions import Held
+from sfumato.release.conditional import Held
 from sfumato.schema.layout import FloatArray
 
 LIMIT = 6.0

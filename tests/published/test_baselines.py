@@ -11,7 +11,7 @@ from dp_accounting import dp_event, rdp
 
 from sfumato.accounting import add_up, calibrate
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.published import baselines, generator
+from sfumato.published import baselines, row_generator
 from sfumato.published.baselines import COUNT_SHARE, Features, Training
 from sfumato.schema.layout import FloatArray, IntArray
 
@@ -217,6 +217,6 @@ def test_bad_arguments(monkeypatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(generator, "import_module", missing)
+    monkeypatch.setattr(row_generator, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"sfumato\[train\]"):
         baselines.dp_merf(numbers, codes, y, 2, levels=LEVELS, **options)

@@ -10,7 +10,7 @@ from scipy.stats import beta, kstest
 
 from sfumato.accounting import mu_of
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.published import generator
+from sfumato.published import row_generator
 from sfumato.published.sliced_wasserstein import lemma_bound, lemma_sigma, project_rows, sliced_wasserstein
 from sfumato.published.slicing import Training
 from sfumato.schema.layout import FloatArray, IntArray
@@ -99,6 +99,6 @@ def test_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(generator, "import_module", missing)
+    monkeypatch.setattr(row_generator, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"sfumato\[train\]"):
         synthetic(50, 1.0, 1)

@@ -11,8 +11,8 @@ from scipy.stats import kstest
 from sfumato.accounting import delta_of, slicing_sigma
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.private.slicing.law import Slices
-from sfumato.published import generator
-from sfumato.published.generator import Encoding
+from sfumato.published import row_generator
+from sfumato.published.row_generator import Encoding
 from sfumato.published.slicing import (
     Ball,
     Training,
@@ -151,6 +151,6 @@ def test_bad_arguments_and_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> N
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(generator, "import_module", missing)
+    monkeypatch.setattr(row_generator, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"sfumato\[train\]"):
         synthetic()

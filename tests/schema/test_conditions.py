@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ArgumentError
 from sfumato.schema import conditions
-from sfumato.schema.conditions import DEEPEST, LONGEST, MOST_TOKENS, Comparison, Condition, parse
+from sfumato.schema.conditions import LIMITS, Comparison, Condition, parse
 from sfumato.schema.layout import bins_of
 from sfumato.schema.schema import Schema
 
@@ -371,7 +371,7 @@ HOSTILE = [
     "age > 1_000",
     "age > 1e999",
     "age > " + "9" * 400,
-    "age > " + "9" * (LONGEST - 10),
+    "age > " + "9" * (LIMITS.letters - 10),
     "age > 1\0",
     "\0",
     "`home town` == 'Ulm\0'",
@@ -387,14 +387,14 @@ HOSTILE = [
     "\ud800 > 1",
     "\x1b[31mage > 1",
     "(" * 10_000,
-    "(" * DEEPEST + "age > 1" + ")" * DEEPEST,
+    "(" * LIMITS.depth + "age > 1" + ")" * LIMITS.depth,
     "not " * 4_000 + "age > 1",
     "~" * 10_000 + "(age > 1)",
     "-" * 10_000 + "age > 1",
-    "age" + " + 1" * DEEPEST + " > 1",
-    "age > 1" + " and age > 1" * (MOST_TOKENS // 4 + 1),
-    "age in [" + "1, " * MOST_TOKENS + "1]",
-    "age > 1" + " " * LONGEST,
+    "age" + " + 1" * LIMITS.depth + " > 1",
+    "age > 1" + " and age > 1" * (LIMITS.tokens // 4 + 1),
+    "age in [" + "1, " * LIMITS.tokens + "1]",
+    "age > 1" + " " * LIMITS.letters,
     "`home town` == '" + "''" * 9_000,
     "age" * 6_000 + " > 1",
 ]
@@ -413,10 +413,10 @@ def test_hostile_text_is_refused_in_one_line(text: str, tmp_path: Path, monkeypa
 
 
 def test_the_largest_conditions_that_are_read() -> None:
-    deep = "(" * (DEEPEST - 2) + "age > 1" + ")" * (DEEPEST - 2)
-    long = " and ".join(["age > 1"] * (MOST_TOKENS // 4))
-    chain = "age" + " + 1" * (DEEPEST - 2) + " > 1"
-    for text in (deep, long, chain, "not " * (DEEPEST - 3) + "age > 1"):
+    deep = "(" * (LIMITS.depth - 2) + "age > 1" + ")" * (LIMITS.depth - 2)
+    long = " and ".join(["age > 1"] * (LIMITS.tokens // 4))
+    chain = "age" + " + 1" * (LIMITS.depth - 2) + " > 1"
+    for text in (deep, long, chain, "not " * (LIMITS.depth - 3) + "age > 1"):
         condition = parse(text, COLUMNS)
         assert parse(str(condition), COLUMNS) == condition
         assert condition.columns() == {"age"}
@@ -426,7 +426,7 @@ def test_the_largest_conditions_that_are_read() -> None:
 
 def test_a_node_made_by_hand_is_no_deeper_than_one_that_was_read() -> None:
     value: Any = conditions.ColumnOf("age", "number")
-    for _ in range(DEEPEST - 1):
+    for _ in range(LIMITS.depth - 1):
         value = conditions.Negative(value)
     with pytest.raises(ArgumentError, match="within each other"):
         conditions.Negative(value)

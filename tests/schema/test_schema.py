@@ -13,7 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import OutputError, SchemaError
-from sfumato.schema.schema import MAX_BINS, Category, Date, Number, Schema
+from sfumato.schema.schema import LIMITS, Category, Date, Number, Schema
 
 EXAMPLE = """
 label: income
@@ -114,7 +114,7 @@ def numbers(draw: st.DrawFn) -> dict[str, Any]:
     assume(low < high)
     column: dict[str, Any] = {"type": "number", "min": low, "max": high}
     if draw(st.booleans()):
-        column["bins"] = draw(st.integers(1, MAX_BINS))
+        column["bins"] = draw(st.integers(1, LIMITS.bins))
     if draw(st.booleans()):
         column["scale"] = draw(st.sampled_from(["linear", "log"]))
     if draw(st.booleans()):

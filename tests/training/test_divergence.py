@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from sfumato.training.divergence import KINDS, MULTIPLES, divergence, median_bandwidths, ratio, sliced_divergence
+from sfumato.training.divergence import KINDS, divergence, median_bandwidths, ratio, sliced_divergence
 
 Floats = NDArray[np.float64]
 Gaussian = tuple[float, float]  # mean and standard deviation of the first coordinate; any other is standard normal
@@ -112,8 +112,9 @@ def test_the_estimate_comes_near_the_value_as_points_grow(
 def test_a_divergence_is_the_mean_over_the_bandwidths_and_slices() -> None:
     x, w = draw(REAL, FEW, 2, 1), draw(MADE, FEW, 2, 2)
     gaps = np.linalg.norm(x[:, None] - x[None], axis=-1)[np.triu_indices(FEW, 1)]
-    np.testing.assert_allclose(median_bandwidths(x), np.median(gaps) * np.array(MULTIPLES), rtol=1e-5)
-    assert median_bandwidths(np.ones((5, 1))).tolist() == list(MULTIPLES)
+    multiples = (0.5, 3.0)
+    np.testing.assert_allclose(median_bandwidths(x, multiples), np.median(gaps) * np.array(multiples), rtol=1e-5)
+    assert median_bandwidths(np.ones((5, 1)), multiples).tolist() == list(multiples)
     expected = float(every_kind(x, w)["js"])
     assert float(jax.jit(divergence, static_argnames="kind")(x, w, "js")) == pytest.approx(expected, rel=1e-4)
     real, made = np.stack([x, 2.0 * x, w], axis=1), np.stack([w, 2.0 * w, w], axis=1)

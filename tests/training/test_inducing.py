@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.training import inducing
 from sfumato.training.inducing import Adapted, adapt_points, nearest_gram, noise_edge, regression
 from sfumato.training.ntk import RandomFeatures, ntk
 
@@ -98,26 +97,24 @@ def test_labels_are_learned_only_if_asked() -> None:
     assert min(free.losses) < min(fixed.losses)
 
 
-def test_the_same_seed_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inducing, "BLOCK", 10)
-    once, again, other = (adapt(steps=5, seed=seed) for seed in (7, 7, 8))
+def test_the_same_seed_gives_the_same_answer() -> None:
+    once, again, other = (adapt(steps=5, block=10, seed=seed) for seed in (7, 7, 8))
     assert np.array_equal(once.points, again.points)
     assert once.losses == again.losses
     assert not np.array_equal(once.points, other.points)
 
 
-def test_blocks_follow_the_whole_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_follow_the_whole_loss() -> None:
     whole = adapt(steps=60)
-    monkeypatch.setattr(inducing, "BLOCK", 10)
-    parts = adapt(steps=60)
+    parts = adapt(steps=60, block=10)
     assert parts.losses[0] == whole.losses[0]
     assert min(parts.losses) == pytest.approx(min(whole.losses), rel=0.1)
     assert wrong(parts.points, parts.labels) < 0.25
 
 
 def test_it_stops_when_nothing_is_gained_and_when_told() -> None:
-    idle = adapt(learning_rate=0.0, steps=500)
-    assert len(idle.losses) == inducing.PATIENCE + 1
+    idle = adapt(learning_rate=0.0, steps=500, patience=7)
+    assert len(idle.losses) == 7 + 1
     heard: list[tuple[int, float]] = []
     told = adapt(on_step=lambda step, loss: heard.append((step, loss)) or step == 4)
     assert heard == list(enumerate(told.losses))[1:]

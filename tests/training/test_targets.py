@@ -89,12 +89,12 @@ def test_made_rows_become_the_vectors_that_the_curator_clips() -> None:
 def test_fresh_frames_are_orthonormal() -> None:
     target = rows_target(k=2)
     frames = np.asarray(jax.jit(lambda key: target._frames(3, key))(jax.random.key(0)))
-    assert frames.shape == (3, targets.MOST_SLICES, 2)
-    for s in range(targets.MOST_SLICES):
+    assert frames.shape == (3, target.matching.slices, 2)
+    for s in range(target.matching.slices):
         np.testing.assert_allclose(frames[:, s].T @ frames[:, s], np.eye(2), atol=1e-5)
     assert not np.allclose(frames[:, 0], frames[:, 1])
     shape = jax.eval_shape(lambda key: target._frames(1, key), jax.random.key(0)).shape
-    assert shape == (1, targets.MOST_SLICES, 1)
+    assert shape == (1, target.matching.slices, 1)
 
 
 def test_the_divergence_of_rows_is_least_at_the_truth() -> None:

@@ -79,7 +79,7 @@ def test_its_slope_is_what_many_rows_have_on_average() -> None:
 
 
 def test_its_slope_is_that_of_normal_rows_too() -> None:
-    """Smoothing by BLUR = 0.3 widens a standard normal by 4 %, and the slope is off by no more than twice that."""
+    """Smoothing by 0.3 widens a standard normal by 4 %, and the slope is off by no more than twice that."""
     rng = np.random.default_rng(1)
     made = rng.standard_normal((2, 40_000, 4)).astype(np.float32)
     step = np.float32(0.1)

@@ -20,7 +20,7 @@ from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.schema import Category, Number, Schema
 
-ROWS = 300  # a small table, where one person weighs most
+TABLE_ROWS = 300  # a small table, where one person weighs most
 NEAREST = (1, 3, 10, 30)  # of the synthetic rows: how far away they are on average
 JUDGES = 500  # rows from which it is judged who stands out
 
@@ -59,7 +59,7 @@ class MembershipGame:
         """One run of the game: what the attacker sees, as numbers."""
         people, schema = self._people
         rng = np.random.default_rng(seed)
-        others = people.drop(self._target.index).sample(ROWS - 1, random_state=rng)
+        others = people.drop(self._target.index).sample(TABLE_ROWS - 1, random_state=rng)
         table = pd.concat([others, self._target]) if with_row else others
         sample = self._synthetic(table, seed, rng)
         far = np.sort(distances(sample, self._target, schema))
@@ -73,11 +73,11 @@ class MembershipGame:
             epsilon=self.claim.epsilon,
             delta=self.claim.delta,
             adjacency=self.adjacency,
-            rows=ROWS,
+            rows=TABLE_ROWS,
             insecure_seed=seed,
             engine=Local(workers=1),
         )
-        return release.sample(ROWS, seed=int(rng.integers(1 << 32)))
+        return release.sample(TABLE_ROWS, seed=int(rng.integers(1 << 32)))
 
 
 def distances(rows: pd.DataFrame, target: pd.DataFrame, schema: Schema) -> FloatArray:

@@ -14,7 +14,7 @@ from sfumato.api import Job, prepare
 from sfumato.arrays import NamedArrays
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, VIEW, Insider
-from sfumato.audit.queries import Tables
+from sfumato.audit.queries import GROUP, Tables
 from sfumato.engines import Local
 from sfumato.mechanisms import Clustmix, Mechanism, Mixture, Slicing
 from sfumato.mechanisms.asker import Client
@@ -34,17 +34,16 @@ CROWD = 400  # rows that are the same in both tables
 FEW = 3  # of them, where every row is shown with noise of its own and a crowd would hide one
 MOST_NUMBERS = 40  # in an array of clustmix with four columns, two classes and two cells of each
 KINDS = [f"kind {i}" for i in range(20)]
-GROUPS = {"type": "category", "values": ["a", "b"]}
 PLACE = {"type": "number", "min": 0, "max": 100, "step": 1}
-PLACES = Schema.of({"label": "group", "columns": {"x": PLACE, "y": PLACE, "group": GROUPS}})
+PLACES = Schema.of({"label": "group", "columns": {"x": PLACE, "y": PLACE, "group": GROUP}})
 PARTS = Schema.of(
     {
         "label": "group",
-        "columns": {"group": GROUPS},
+        "columns": {"group": GROUP},
         "groups": {"parts": {"columns": ["x", "y", "v", "w"], "min": 0, "max": 100, "step": 1}},
     }
 )
-CATEGORIES = Schema.of({"label": "group", "columns": {"kind": {"type": "category", "values": KINDS}, "group": GROUPS}})
+CATEGORIES = Schema.of({"label": "group", "columns": {"kind": {"type": "category", "values": KINDS}, "group": GROUP}})
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato.accounting import calibrate
 from sfumato.audit.game import Attack, Claim
+from sfumato.guarantee import ROUNDING
 from sfumato.private.accounting import Adjacency
 from sfumato.published import clustmix as printed
 from sfumato.published.liu2025 import fit_labelled, output_law, settle_noise, wishart_covariance, wishart_scale
@@ -18,10 +19,9 @@ from sfumato.schema.layout import FloatArray, IntArray
 ROWS = 100
 COLUMNS = 3
 CLASSES = 3
-ROUNDING = 1e-9  # of an eigenvalue
 ANY_DELTA = 1e-5  # it shapes the noise on means, which is not looked at
 
-MIXTURE = 20  # l_min of ClustMix: sigma_max is chosen so
+CLUSTER_ROWS = 20  # l_min of ClustMix: sigma_max is chosen so
 RESTARTS = 4  # the largest likelihood is what the paper asks for
 OUTLIER = 10.0
 
@@ -102,8 +102,8 @@ def weights(claim: Claim, adjacency: Adjacency) -> list[WeightsGame]:
 class ClustmixGame:
     """ClustMix with two classes and one region, on rows that are in [0, 1] already but for the outlier.
 
-    The centroids are not adapted, as with alpha = 1: the faults shown lie in the other steps. Clusters have MIXTURE
-    rows or more, so a row is claimed to move one point by at most sqrt(D) / MIXTURE.
+    The centroids are not adapted, as with alpha = 1: the faults shown lie in the other steps. Clusters have
+    CLUSTER_ROWS rows or more, so a row is claimed to move one point by at most sqrt(D) / CLUSTER_ROWS.
     """
 
     pair: str
@@ -120,9 +120,9 @@ class ClustmixGame:
 
     @property
     def sigma(self) -> float:
-        """(8) for a cluster of MIXTURE rows."""
+        """(8) for a cluster of CLUSTER_ROWS rows."""
         columns = self.tables[0][0].shape[1]
-        return printed.noise_sd(self.claim.epsilon, self.claim.delta, MIXTURE, classes=2, columns=columns)
+        return printed.noise_sd(self.claim.epsilon, self.claim.delta, CLUSTER_ROWS, classes=2, columns=columns)
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         """One run of the game: what the attacker sees, as numbers."""
@@ -148,8 +148,8 @@ def clustmix(claim: Claim, adjacency: Adjacency) -> list[ClustmixGame]:
 
 
 def _line() -> Rows:
-    """In each class MIXTURE rows at 0 and as many at 1; the last row is of class 1, at 1."""
-    return np.tile(np.repeat([0.0, 1.0], MIXTURE), 2)[:, None], np.repeat([0, 1], 2 * MIXTURE)
+    """In each class CLUSTER_ROWS rows at 0 and as many at 1; the last row is of class 1, at 1."""
+    return np.tile(np.repeat([0.0, 1.0], CLUSTER_ROWS), 2)[:, None], np.repeat([0, 1], 2 * CLUSTER_ROWS)
 
 
 def _other_class(claim: Claim) -> ClustmixGame:
@@ -186,8 +186,8 @@ def _tipping_row(claim: Claim) -> ClustmixGame:
     left side, or half way along the lower one.
     """
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    x = np.vstack([np.repeat(corners, MIXTURE // 2, axis=0), np.full((MIXTURE, 2), 0.5)])
-    y = np.repeat([0, 1], [2 * MIXTURE, MIXTURE])
+    x = np.vstack([np.repeat(corners, CLUSTER_ROWS // 2, axis=0), np.full((CLUSTER_ROWS, 2), 0.5)])
+    y = np.repeat([0, 1], [2 * CLUSTER_ROWS, CLUSTER_ROWS])
     along, up = x.copy(), x.copy()
     along[0], up[0] = (0.5, 0.0), (0.0, 0.5)
     attack = Attack("which halves the class is cut into", slice(0, 1), threshold=0.0)

@@ -21,7 +21,7 @@ from sfumato.audit.queries import (
     moment_query,
     wave_query,
 )
-from sfumato.audit.slicing import law_claim, published_slicing, slicing_rows
+from sfumato.audit.slicing_games import law_claim, published_slicing, slicing_rows
 from sfumato.audit.trials import play
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency

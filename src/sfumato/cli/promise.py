@@ -9,13 +9,11 @@ from sfumato.text import one_line, rounded_up
 if TYPE_CHECKING:
     from sfumato.guarantee import Guarantee
 
-NOTHING = "Nothing is promised: whoever has the seed can take the noise away."
-
 
 def promise(guarantee: Guarantee, *, shows_rows: bool) -> str:
     """What whoever reads the file can learn about one unit; `shows_rows` where every row is in it, with noise."""
     if not guarantee.secure:
-        return NOTHING
+        return "Nothing is promised: whoever has the seed can take the noise away."
     return (
         f"Whoever reads this file learns almost the same {_neighbours(guarantee, shows_rows)}: no conclusion has more "
         f"than exp({rounded_up(guarantee.epsilon)}) times the probability that it would have otherwise, "

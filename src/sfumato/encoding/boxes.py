@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sfumato.schema.layout import FloatArray
+
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)  # of a normal density
 
 
 @dataclass(frozen=True)

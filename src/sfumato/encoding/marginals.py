@@ -15,10 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.encoding.cleaning import Cleaning
 from sfumato.schema.layout import Bins, FloatArray
-
-HAAR_THRESHOLD = 2.0  # a difference below this many standard deviations is taken for noise
-POOL_DEVIATIONS = 2.0  # a class this much further from all classes than noise goes its own way
 
 
 @dataclass(frozen=True)
@@ -41,15 +39,17 @@ class Marginals:
         return self.counts / self.counts.sum()
 
 
-def clean(histograms: Sequence[FloatArray], sd: FloatArray, columns: Sequence[Bins]) -> Marginals:
+def clean(
+    histograms: Sequence[FloatArray], sd: FloatArray, columns: Sequence[Bins], cleaning: Cleaning = Cleaning()
+) -> Marginals:
     """Marginals from noisy histograms: one (classes, bins) array per column, noise `sd[c]` a cell."""
     counts = class_counts(histograms, sd)
     masses = []
     for noisy, cell_sd, bins in zip(histograms, sd, columns, strict=True):
-        cells, cell_sds = pool_alike(noisy, counts, cell_sd)
+        cells, cell_sds = pool_alike(noisy, counts, cell_sd, cleaning.pool_within)
         if bins.ordered:
             inside = bins.size - (bins.missing >= 0)
-            cells[:, :inside] = smooth(cells[:, :inside], cell_sds)
+            cells[:, :inside] = smooth(cells[:, :inside], cell_sds, cleaning.smooth_below)
         masses.append(np.stack([_mass(row, count, cell_sd) for row, count in zip(cells, counts, strict=True)]))
     return Marginals(counts, tuple(masses), sd)
 
@@ -61,8 +61,11 @@ def class_counts(histograms: Sequence[FloatArray], sd: FloatArray) -> FloatArray
     return np.maximum(precision @ sums / precision.sum(), 1.0)
 
 
-def pool_alike(noisy: FloatArray, counts: FloatArray, sd: float) -> tuple[FloatArray, FloatArray]:
-    """Give a class its share of all classes' cells where its own differ from that by no more than noise.
+def pool_alike(
+    noisy: FloatArray, counts: FloatArray, sd: float, within: float = Cleaning.pool_within
+) -> tuple[FloatArray, FloatArray]:
+    """Give a class its share of all classes' cells where its own differ from that by no more than noise: `within` so
+    many standard deviations of the squared distance that noise alone makes.
 
     All or nothing: a class in between would have rows in bins that only another class fills.
     Returns the cells and the noise that each class's cells then have.
@@ -73,14 +76,15 @@ def pool_alike(noisy: FloatArray, counts: FloatArray, sd: float) -> tuple[FloatA
     distance = ((noisy - target) ** 2).sum(axis=1)
     # Where classes do not differ, the distance over this variance is chi-square with `bins` degrees.
     variance = sd**2 * (1.0 - 2.0 * share + classes * share**2)
-    chance = variance * (bins + POOL_DEVIATIONS * math.sqrt(2.0 * bins))
+    chance = variance * (bins + within * math.sqrt(2.0 * bins))
     alike = distance < chance
     pooled_sd = sd * share * math.sqrt(classes)
     return np.where(alike[:, None], target, noisy), np.where(alike, pooled_sd, sd)
 
 
-def smooth(cells: FloatArray, sd: FloatArray) -> FloatArray:
-    """Drop the Haar details of each row that its noise explains, averaged over all shifts.
+def smooth(cells: FloatArray, sd: FloatArray, below: float = Cleaning.smooth_below) -> FloatArray:
+    """Drop the Haar details of each row that its noise explains, those `below` so many standard deviations of it,
+    averaged over all shifts.
 
     >>> flat = smooth(np.array([[9.0, 11.0, 10.0, 10.0, 90.0, 10.0, 9.0, 11.0]]), np.array([2.0]))
     >>> bool(flat[0, 4] > 80), bool(abs(flat[0, 0] - flat[0, 1]) < 2)
@@ -93,7 +97,7 @@ def smooth(cells: FloatArray, sd: FloatArray) -> FloatArray:
         partner = np.roll(ring, -(1 << level), axis=1)
         half = (ring - partner) / 2.0
         # Averaging halves the variance at every level, and so does taking half a difference.
-        bar = HAAR_THRESHOLD * sd[:, None] * 2.0 ** (-(level + 1) / 2)
+        bar = below * sd[:, None] * 2.0 ** (-(level + 1) / 2)
         details.append(np.where(np.abs(half) > bar, half, 0.0))
         ring = (ring + partner) / 2.0
     for level in reversed(range(len(details))):

@@ -19,6 +19,7 @@ import pandas as pd
 from scipy.special import betaincinv, ndtr
 
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
+from sfumato.config import UNRECORDED, option
 from sfumato.schema.layout import Bins, FloatArray, IntArray, Layout, OrderedBins
 from sfumato.schema.projections import ENTRY_BITS, Projection
 
@@ -27,13 +28,30 @@ if TYPE_CHECKING:
 
 Places = np.ndarray[Any, Any]  # single precision: there are many
 
-LEVELS = 65  # places at which the inverse of a beta distribution is computed, and between which it is linear
-FARTHEST = 4.0  # of them, in standard deviations of a normal
-SMALLEST_SHAPE = 1e-4  # of a beta distribution
-NARROWEST, WIDEST = 1e-4, 0.98  # variance of a column, as a share of the largest there can be at its mean
-JITTER = 0.3  # of a column's standard deviation, independent: columns are not exact functions of each other
-SMALLEST_MEAN = 1e-3  # of a column, in units of its range
-CHUNK_ROWS = 1 << 13
+
+@dataclass(frozen=True)
+class Bending:
+    """How columns are bent to beta distributions. A release file does not say it: it is what a file means."""
+
+    jitter: float = option(
+        0.3,
+        help="Independent noise in a column: columns are not exact functions of each other.",
+        unit="sd of the column",
+        source=UNRECORDED,
+    )
+    levels: int = option(
+        65, help="Places at which a beta distribution is inverted; between them it is linear.", source=UNRECORDED
+    )
+    farthest: float = option(4.0, help="The last of these places.", unit="sd of a normal", source=UNRECORDED)
+    least_shape: float = option(1e-4, help="Of a beta distribution's two parameters.", source=UNRECORDED)
+    spreads: tuple[float, float] = option(
+        (1e-4, 0.98), help="Variances that are believed.", unit="of the largest at the mean", source=UNRECORDED
+    )
+    least_mean: float = option(1e-3, help="How near to a bound a mean may be.", unit="of the range", source=UNRECORDED)
+
+
+BENDING = Bending()
+PLACED_AT_ONCE = 1 << 13  # rows
 
 
 @dataclass(frozen=True)
@@ -61,9 +79,9 @@ class Projected:
         cls, projection: Projection, means: FloatArray, variances: FloatArray, mixture: GaussianMixture | None
     ) -> Projected:
         """Without a mixture the coordinates that a model fills are still to be told (`around`)."""
-        inside = np.clip(means, SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
+        inside = np.clip(means, BENDING.least_mean, 1.0 - BENDING.least_mean)
         most = inside * (1.0 - inside)
-        kept = np.clip(variances, NARROWEST * most, WIDEST * most)
+        kept = np.clip(variances, BENDING.spreads[0] * most, BENDING.spreads[1] * most)
         if mixture is None:
             return cls(projection, inside, kept, np.zeros((len(means), projection.dim)), np.ones_like(means))
         return cls(projection, inside, kept, mixture.class_means, column_variances(projection, mixture))
@@ -98,16 +116,18 @@ class Projected:
 
     @cached_property
     def quantiles(self) -> FloatArray:
-        """(classes, columns, LEVELS): each column's beta distribution, inverted where a normal is at equal steps."""
+        """(classes, columns, levels): each column's beta distribution, inverted where a normal is at equal steps."""
         both = self.means * (1.0 - self.means) / self.variances - 1.0
-        near, far = (np.maximum(both * share, SMALLEST_SHAPE)[..., None] for share in (self.means, 1.0 - self.means))
-        return np.asarray(betaincinv(near, far, ndtr(np.linspace(-FARTHEST, FARTHEST, LEVELS))), dtype=np.float64)
+        least = BENDING.least_shape
+        near, far = (np.maximum(both * share, least)[..., None] for share in (self.means, 1.0 - self.means))
+        places = np.linspace(-BENDING.farthest, BENDING.farthest, BENDING.levels)
+        return np.asarray(betaincinv(near, far, ndtr(places)), dtype=np.float64)
 
     def places(self, latent: FloatArray, labels: IntArray, rng: np.random.Generator) -> Places:
         """Where the columns of projected rows of the given classes lie between their bounds, from 0 to 1."""
         places = np.empty((len(latent), self.means.shape[1]), dtype=np.float32)
-        for start in range(0, len(latent), CHUNK_ROWS):
-            part = slice(start, start + CHUNK_ROWS)
+        for start in range(0, len(latent), PLACED_AT_ONCE):
+            part = slice(start, start + PLACED_AT_ONCE)
             places[part] = self._places(latent[part], labels[part], rng)
         return places
 
@@ -125,11 +145,13 @@ class Projected:
     def _places(self, latent: FloatArray, labels: IntArray, rng: np.random.Generator) -> FloatArray:
         apart = (latent - self.centres[labels]) @ self.projection.back.T
         apart /= np.sqrt(np.maximum(self.explained, 1e-12))[labels]
-        apart += JITTER * rng.standard_normal(apart.shape)
-        level = (np.clip(apart / math.hypot(1.0, JITTER), -FARTHEST, FARTHEST) / FARTHEST + 1.0) * (LEVELS - 1) / 2.0
-        below = np.minimum(level.astype(np.int64), LEVELS - 2)
+        apart += BENDING.jitter * rng.standard_normal(apart.shape)
+        farthest, levels = BENDING.farthest, BENDING.levels
+        inside = np.clip(apart / math.hypot(1.0, BENDING.jitter), -farthest, farthest)
+        level = (inside / farthest + 1.0) * (levels - 1) / 2.0
+        below = np.minimum(level.astype(np.int64), levels - 2)
         flat = self.quantiles.reshape(-1)
-        below_at = (labels[:, None] * self.means.shape[1] + np.arange(self.means.shape[1])) * LEVELS + below
+        below_at = (labels[:, None] * self.means.shape[1] + np.arange(self.means.shape[1])) * levels + below
         low, high = flat[below_at], flat[below_at + 1]
         return np.asarray(low + (high - low) * (level - below))
 

@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.special import logsumexp, ndtr, ndtri
 
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
-from sfumato.encoding.boxes import Boxes
+from sfumato.encoding.boxes import LOG_SQRT_2PI, Boxes
 from sfumato.encoding.marginals import Marginals
 from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray, Layout
 
@@ -31,7 +31,6 @@ BISECTIONS = 40
 QUANTILE_BISECTIONS = 60
 FAR = 9.0  # standard deviations beyond which a component has no mass worth finding
 LARGEST_CORRELATION = 0.999
-LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from sfumato.evaluation.usefulness import MARGINAL_BINS, marginal, numbers
 from sfumato.files import replacing
 from sfumato.schema.schema import Category, Schema
 
-COLUMNS = 4
 MOST_LEVELS = 12  # categories shown, the most frequent first
 REAL, SYNTHETIC = "#9aa7b5", "#c2542d"
 
@@ -35,8 +34,9 @@ def draw_marginals(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    rows = math.ceil(len(schema.columns) / COLUMNS)
-    figure, axes = plt.subplots(rows, COLUMNS, figsize=(15, 2.9 * rows), layout="constrained")
+    across = 4
+    rows = math.ceil(len(schema.columns) / across)
+    figure, axes = plt.subplots(rows, across, figsize=(15, 2.9 * rows), layout="constrained")
     for axis in axes.flat[len(schema.columns) :]:
         axis.set_visible(False)
     for axis, (name, column) in zip(axes.flat, schema.columns.items(), strict=False):

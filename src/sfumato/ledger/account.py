@@ -70,7 +70,7 @@ CAUTION = 0.9
 """Epsilon is about proportional to mu; this much less is told as about what would fit."""
 
 # What a release in one adjacency costs in a data set of another, in multiples of its mu.
-FACTORS = {
+ADJACENCY_FACTORS = {
     (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE): 2,
     (Adjacency.ADD_REMOVE, Adjacency.LABEL): 2,
     (Adjacency.REPLACE_ONE, Adjacency.LABEL): 1,
@@ -212,7 +212,7 @@ class Dataset:
 
     def _set_aside(self) -> tuple[float, float]:
         """What is left of delta for mu*, beside the slack of all samplers."""
-        factor = max(factor for (_, own), factor in FACTORS.items() if own is self.adjacency)
+        factor = max(factor for (_, own), factor in ADJACENCY_FACTORS.items() if own is self.adjacency)
         slack, collision = _imperfections(self.unit, factor)
         # `mu_of` makes up for this rounding, as for its own.
         return self.delta - MOST_RELEASES * collision - self.chance, MOST_RELEASES * slack
@@ -307,7 +307,7 @@ class Entry:
             raise ValueError("unit")
         if self.law not in LAWS:
             return
-        factor = FACTORS[self.adjacency, dataset.adjacency]
+        factor = ADJACENCY_FACTORS[self.adjacency, dataset.adjacency]
         if json.loads(self.descriptor)["mu"] != self.mu or self.charged_mu != factor * self.mu:
             raise ValueError("mu")
         if bool(self.slices) != self.sliced or (self.slices and self.adjacency is Adjacency.ADD_REMOVE):
@@ -552,7 +552,7 @@ def _factor(asked: Ask, dataset: Dataset) -> int:
             f"{dataset.name!r} counts what is told about one {dataset.unit}, this release protects one {asked.unit}: "
             "the two do not add up"
         )
-    factor = FACTORS.get((asked.adjacency, dataset.adjacency))
+    factor = ADJACENCY_FACTORS.get((asked.adjacency, dataset.adjacency))
     if factor is None:
         raise LedgerError(
             f"{dataset.name!r} has adjacency {dataset.adjacency}; a release of adjacency {asked.adjacency} holds more "

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sfumato.accounting import calibrate
 from sfumato.errors import ArgumentError, LedgerError
+from sfumato.guarantee import LONGEST_NAME
 from sfumato.ledger.account import Account, Ask, Dataset, Entry, State
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import ROW
@@ -32,7 +33,6 @@ from sfumato.schema.layout import ROW
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-MOST_NAME = 200
 RETURN_SECONDS = 3
 """How long to wait for the ledger when a fit has failed: an interrupt may have left a transaction of our own open."""
 
@@ -318,8 +318,8 @@ def _readable(place: str) -> Iterator[None]:
 
 def _checked(what: str, name: str) -> str:
     """The name in composed form (NFC): an accented letter has two spellings, and only the bytes tell them apart."""
-    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= MOST_NAME or name != name.strip():
-        raise ArgumentError(f"{what} must be one line of 1 to {MOST_NAME} characters, not {name!r}")
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= LONGEST_NAME or name != name.strip():
+        raise ArgumentError(f"{what} must be one line of 1 to {LONGEST_NAME} characters, not {name!r}")
     return unicodedata.normalize("NFC", name)
 
 

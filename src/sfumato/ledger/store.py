@@ -26,14 +26,13 @@ from sqlalchemy.exc import ArgumentError as BadUrl
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from sfumato.errors import ArgumentError, LedgerError, MissingExtraError, OutputError
-from sfumato.files import COMPANIONS, real_path
+from sfumato.files import COMPANIONS, SMALLEST_DATABASE, real_path
 from sfumato.ledger.account import STEPS, State
 from sfumato.text import one_line
 
-FORMAT = 1
+LEDGER_FORMAT = 1
 BUSY_SECONDS = 60
 MOUNTS = Path("/proc/self/mountinfo")
-SMALLEST_DATABASE = 512  # bytes
 CREATION_LOCK = 0x5F0A70  # any number that others are unlikely to use
 
 _metadata = sa.MetaData()
@@ -143,7 +142,7 @@ def creating(place: Place) -> Iterator[sa.Connection]:
         # A database server is shared with other tables; a file is not.
         if formats.name not in found and (place.path is None or not found):
             _metadata.create_all(connection)
-            connection.execute(sa.insert(formats).values(format=FORMAT))
+            connection.execute(sa.insert(formats).values(format=LEDGER_FORMAT))
             for statement in _guards(connection.dialect.name):
                 connection.exec_driver_sql(statement)
         _check_format(connection, place)
@@ -304,9 +303,9 @@ def _check_format(connection: sa.Connection, place: Place) -> None:
     if not sa.inspect(connection).has_table(formats.name):
         raise LedgerError(f"{place.shown} is not a ledger")
     found = connection.execute(sa.select(formats.c.format)).scalars().all()
-    if len(found) == 1 and isinstance(found[0], int) and found[0] > FORMAT:
-        raise LedgerError(f"{place.shown} has format {found[0]}; this library knows up to {FORMAT}: upgrade it")
-    if list(found) != [FORMAT]:
+    if len(found) == 1 and isinstance(found[0], int) and found[0] > LEDGER_FORMAT:
+        raise LedgerError(f"{place.shown} has format {found[0]}; this library knows up to {LEDGER_FORMAT}: upgrade it")
+    if list(found) != [LEDGER_FORMAT]:
         raise LedgerError(f"{place.shown} is damaged: its format is not one number")
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sfumato.training.settings import Training
 
 DEFAULT_ROWS = 10_000  # a public guess, where the user makes none
-MOST_ROWS = 1 << 60
+LARGEST_GUESS = 1 << 60
 
 Part = TypeVar("Part")
 
@@ -53,7 +53,7 @@ class Public:
 
     def __post_init__(self) -> None:
         rows = self.guess
-        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= LARGEST_GUESS:
             raise ArgumentError(
                 f"rows must be a whole number above 0, a public guess at the number of rows, not {self.rows!r}"
             )

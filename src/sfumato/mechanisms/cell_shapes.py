@@ -10,7 +10,8 @@ from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.budget import moment_costs, radius
 from sfumato.mechanisms.clipping import unclipped
 from sfumato.mechanisms.questions import cells_at, latent_space, unpack
-from sfumato.mechanisms.shrinkage import EIGENVALUE_FLOOR, floor_eigenvalues, shrink_eigenvalues
+from sfumato.mechanisms.shrinkage import floor_eigenvalues, shrink_eigenvalues
+from sfumato.mechanisms.tuning import NoiseTuning
 from sfumato.private.queries.base import Image
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.images import Cells, Within
@@ -41,7 +42,7 @@ def one_cell_each(image: Image, counts: FloatArray, spreads: FloatArray) -> Foun
     return FoundCells(cells_at(image, [row[None] for row in origin]), counts, origin, np.ones(len(counts)), spreads)
 
 
-def ask_shapes(curator: Asker, found: FoundCells, mu_squared: float) -> FloatArray:
+def ask_shapes(curator: Asker, found: FoundCells, mu_squared: float, tuning: NoiseTuning) -> FloatArray:
     """The shape of each class's cells, all of them together: (classes, dim, dim), shrunk towards that of all classes.
 
     Entries carry noise, and so do eigenvalues: those of a class's difference from all classes are shrunk
@@ -59,11 +60,13 @@ def ask_shapes(curator: Asker, found: FoundCells, mu_squared: float) -> FloatArr
     means = sums / counts[:, None]
     shapes = seconds / (counts * kept)[:, None, None] - np.einsum("ki,kj->kij", means, means)
     pooled = np.einsum("k,kij->ij", counts / counts.sum(), shapes)
-    pooled = floor_eigenvalues(pooled, EIGENVALUE_FLOOR * float(found.within.mean()) / dim)
+    pooled = floor_eigenvalues(pooled, tuning.eigenvalue_floor * float(found.within.mean()) / dim)
     root = np.sqrt(np.diagonal(pooled))
     units = np.outer(root, root)
-    around = [(pooled + shrink_eigenvalues(own - pooled, s)) / units for own, s in zip(shapes, sd, strict=True)]
-    return np.stack([floor_eigenvalues(each, EIGENVALUE_FLOOR) * units for each in around])
+    around = [
+        (pooled + shrink_eigenvalues(own - pooled, s, tuning.margin)) / units for own, s in zip(shapes, sd, strict=True)
+    ]
+    return np.stack([floor_eigenvalues(each, tuning.eigenvalue_floor) * units for each in around])
 
 
 def divide_weights(class_weights: FloatArray, classes: IntArray, counts: FloatArray) -> FloatArray:

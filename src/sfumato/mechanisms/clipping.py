@@ -15,7 +15,7 @@ from scipy.special import chdtrc, gammaln
 from sfumato.schema.layout import FloatArray
 
 SPREADS = np.geomspace(0.01, 4.0, 64)  # of the rows, where one was expected
-TRIED = np.geomspace(0.6, 4.0, 96)  # radii, in units of the root of the dimension
+RADII_TRIED = np.geomspace(0.6, 4.0, 96)  # radii, in units of the root of the dimension
 SPREAD_FLOOR = 1e-3  # of a class whose columns are all constant
 
 
@@ -76,7 +76,7 @@ def best_radii(dim: int, counts: FloatArray, mu: float, misshapen: FloatArray) -
     cannot be told from what it takes on average, and varies by lost / n; and it is undone as if the rows were
     normal and round, in a space where the entries of their covariance are off by `misshapen` in variance.
     """
-    clip = Clip(dim, TRIED * np.sqrt(dim))
+    clip = Clip(dim, RADII_TRIED * np.sqrt(dim))
     noise = clip.radius**4 * clip.amplified / (counts[:, None] * mu) ** 2
     bias = clip.lost / counts[:, None] + clip.undone**2 * misshapen[:, None]
     return clip.radius[(noise + bias).argmin(axis=1)]

@@ -10,20 +10,26 @@ from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.budget import moment_costs, radius, split
 from sfumato.mechanisms.questions import around, cells_at, latent_space, unpack
 from sfumato.mechanisms.shrinkage import shrink_to_zero
+from sfumato.mechanisms.tuning import NoiseTuning
 from sfumato.private.queries.base import LATENT_BITS
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.images import Cells
 from sfumato.schema.layout import FloatArray
 
-FEWEST_ROWS = 3.0  # standard deviations of a count that a cell is taken to hold at the least
-
 
 def move_centres(
-    curator: Asker, name: str, cells: Cells, expected: FloatArray, radii: Sequence[float], mu_squared: float
+    curator: Asker,
+    name: str,
+    cells: Cells,
+    expected: FloatArray,
+    radii: Sequence[float],
+    mu_squared: float,
+    tuning: NoiseTuning,
 ) -> tuple[Cells, FloatArray, float]:
     """One round of Lloyd's algorithm: every centre goes to the noisy mean of its cell, as far as that is signal.
 
-    Also how many rows the cells hold, and with what standard deviation that is known.
+    Also how many rows the cells hold, and with what standard deviation that is known. A cell is taken to hold
+    `tuning.fewest_rows` standard deviations of its count at the least.
     """
     dim = cells.image.dim
     costs = moment_costs(expected, dim, radius(dim))
@@ -32,9 +38,9 @@ def move_centres(
     answer = curator.total(name, query, mu_squared)
     counts, sums, _ = unpack(query, answer.values)
     count_sd, sum_sd, _ = unpack(query, answer.sd)
-    size = np.maximum(counts, FEWEST_ROWS * count_sd)
-    step = shrink_to_zero(sums / size[:, None], sum_sd[:, 0] / size)
-    step[counts < FEWEST_ROWS * count_sd] = 0.0  # nobody there, as far as anyone can tell
+    size = np.maximum(counts, tuning.fewest_rows * count_sd)
+    step = shrink_to_zero(sums / size[:, None], sum_sd[:, 0] / size, tuning.margin)
+    step[counts < tuning.fewest_rows * count_sd] = 0.0  # nobody there, as far as anyone can tell
     centres = np.concatenate(cells.centres) * 2.0**-LATENT_BITS + step
     ends = np.cumsum([len(c) for c in cells.centres])[:-1]
     return cells_at(cells.image, np.split(centres, ends)), counts, float(count_sd[0])

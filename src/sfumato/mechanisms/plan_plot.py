@@ -11,14 +11,13 @@ from sfumato.errors import ArgumentError
 from sfumato.files import replacing
 from sfumato.mechanisms.base import Plan
 
-POINTS = 25
-WIDER = 4.0  # how many times beyond the epsilons asked for the curve goes on
 
-
-def sweep(plans: Sequence[Plan]) -> list[float]:
-    """Epsilons around those asked for, evenly in the logarithm."""
+def sweep(plans: Sequence[Plan], points: int = 25, wider: float = 4.0) -> list[float]:
+    """Epsilons around those asked for, evenly in the logarithm: from `wider` times below the least to as far above the
+    largest.
+    """
     asked = [each.epsilon for each in plans]
-    return [float(e) for e in np.geomspace(min(asked) / WIDER, max(asked) * WIDER, POINTS)]
+    return [float(e) for e in np.geomspace(min(asked) / wider, max(asked) * wider, points)]
 
 
 def draw_plans(curve: Sequence[Plan], asked: Sequence[Plan], path: str | Path) -> None:

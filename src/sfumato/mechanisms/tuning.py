@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.config import option
+from sfumato.config import ROUND, option
+from sfumato.encoding.cleaning import Cleaning
 
 MIXTURE = "docs/proofs/mixture.md, section 4: an 80/20 split of UCI Adult's train split"
 ADAPT = "docs/proofs/adapt.md, section 5: an 80/20 split of UCI Adult's train split"
 GROUPS = "docs/proofs/clustmix.md, section 6: 50,000 of MNIST's train rows, 10,000 held out"
-ROUND = "a round number that was not searched for"
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,28 @@ class HistogramTuning:
     )
     hidden_cells: float = option(
         4.0, help="What cells below the noise floor add to the cost of histograms.", unit="times", source=MIXTURE
+    )
+    cleaning: Cleaning = option(Cleaning(), help="How noise is taken out of histograms.", source=ROUND)
+
+
+@dataclass(frozen=True)
+class NoiseTuning:
+    """How noisy answers are read: where noise ends and what the rows say begins."""
+
+    margin: float = option(
+        1.5,
+        help="What is beyond this counts as signal in shrinkage.",
+        unit="expected energy of the noise",
+        source=MIXTURE,
+    )
+    eigenvalue_floor: float = option(
+        0.05,
+        help="Of a released shape: noisy distributions of columns support no sharper one.",
+        unit="where a column's variance is 1",
+        source=MIXTURE,
+    )
+    fewest_rows: float = option(
+        3.0, help="What a class or a cell holds at the least.", unit="sd of its count", source=ROUND
     )
 
 
@@ -79,7 +101,7 @@ class GroupTuning:
         (0.4, 2.0), help="How far a class's spread may differ from that of all.", unit="times", source=ROUND
     )
     steepest: float = option(8.0, help="Narrow directions are stretched no further.", unit="times", source=ROUND)
-    fewest_rows: float = option(3.0, help="What a class holds at the least.", unit="sd of its count", source=ROUND)
+    noise: NoiseTuning = option(NoiseTuning(), help="How noisy answers are read.", source=MIXTURE)
     snap: float = option(
         2.0, help="A bound this near to a noisy mean is taken for it.", unit="sd of the mean", source=ROUND
     )

@@ -19,9 +19,21 @@ from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
-DRAWS_PER_ROW = 1000  # rejection gives up after drawing this many rows for each one wanted
-SMALLEST_DRAW = 1000
-LARGEST_DRAW = 1 << 16
+
+@dataclass(frozen=True)
+class Rejection:
+    """How rows are drawn of which only some are kept."""
+
+    draws_a_row: int = 1000  # it gives up after drawing so many rows for each one wanted
+    fewest: int = 1000  # drawn at a time
+    most: int = 1 << 16
+
+    def size(self, wanted: int, rate: float) -> int:
+        """How many to draw at a time for so many more, where this share was kept so far."""
+        return int(np.clip(wanted / rate * 1.2, self.fewest, self.most))
+
+
+REJECTION = Rejection()
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,13 @@ from scipy.linalg import solve_triangular
 from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import qmc
 
-from sfumato.encoding.boxes import Boxes
+from sfumato.encoding.boxes import LOG_SQRT_2PI, Boxes
 from sfumato.schema.layout import FloatArray, IntArray
 
-LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 DRAWS_LOG2 = 4  # 16 points for the integral over a box
-CHUNK_ROWS = 4096
+WEIGHED_AT_ONCE = 4096  # rows
 GIBBS_SWEEPS = 25
-FAR = 37.0  # beyond this the normal tail underflows
+UNDERFLOW = 37.0  # beyond this the normal tail underflows
 
 
 @dataclass(frozen=True)
@@ -161,8 +160,8 @@ class GaussianMixture:
             order = np.argsort(~pattern, kind="stable")  # exact coordinates first: less to integrate
             factor = np.asarray(np.linalg.cholesky(self.covariance(c)[np.ix_(order, order)]), dtype=np.float64)
             mine = np.flatnonzero(which.ravel() == p)
-            for start in range(0, len(mine), CHUNK_ROWS):
-                rows = mine[start : start + CHUNK_ROWS]
+            for start in range(0, len(mine), WEIGHED_AT_ONCE):
+                rows = mine[start : start + WEIGHED_AT_ONCE]
                 box = (low[rows] - self.means[c])[:, order], (high[rows] - self.means[c])[:, order]
                 found[rows] = _ghk(factor, *box, int(pattern.sum()), uniform)
         return found
@@ -193,7 +192,7 @@ def _between(a: FloatArray, b: FloatArray, uniform: FloatArray) -> FloatArray:
     flip = a > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
     drawn = ndtri(ndtr(a) + uniform * (ndtr(b) - ndtr(a)))
-    inside = np.clip(drawn, np.maximum(a, -FAR), np.minimum(b, FAR))
+    inside = np.clip(drawn, np.maximum(a, -UNDERFLOW), np.minimum(b, UNDERFLOW))
     return np.where(flip, -inside, inside)
 
 

@@ -14,8 +14,7 @@ from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.training.network import Architecture, Lens, make
 from sfumato.training.settings import Training
 
-DEFAULT = Training()
-CHUNK_CELLS = 1 << 22  # numbers that a network makes at a time
+MADE_AT_ONCE = 1 << 22  # numbers that a network makes at a time
 
 SmallArray = np.ndarray[Any, np.dtype[np.float32]]
 Weights = Mapping[str, SmallArray]
@@ -34,7 +33,7 @@ class Generator:
         """One row for each label."""
         dim, pixels = self.architecture.dim, math.prod(self.architecture.image or (1,))
         made = np.empty((len(labels), dim))
-        chunk = max(1, CHUNK_CELLS // max(dim, self.architecture.width, pixels * self.architecture.channels))
+        chunk = max(1, MADE_AT_ONCE // max(dim, self.architecture.width, pixels * self.architecture.channels))
         for k in np.unique(labels):
             mine = np.flatnonzero(labels == k)
             for start in range(0, len(mine), chunk):
@@ -86,7 +85,7 @@ class Progress:
     """
 
     number: int = 0
-    settings: Training = DEFAULT
+    settings: Training = Training()
     step: int = 0
     loss: float | None = None
     finished: bool = False

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
-from sfumato.guarantee import Guarantee
+from sfumato.guarantee import ROUNDING, Guarantee
 from sfumato.models.bought import Bought, BoughtRows, BoughtWaves, Space, Start
 from sfumato.models.generator import Generator, OwnGenerator, Progress
 from sfumato.models.generator_training import Encoder as TrainedEncoder
@@ -21,16 +21,23 @@ from sfumato.schema.layout import Layout
 from sfumato.training.network import KINDS, Architecture
 from sfumato.training.settings import Training
 
-ROWS = "rows"  # the round that buys noisy rows as they are
-MOST_WAVES = 1 << 20
-MOST_ROWS = 1 << 40
-MOST_COORDINATES = 1 << 20
-MOST_LEAVES = 10_000
-LARGEST_WEIGHT = 1e6
-LARGEST_NUMBER = 1e30  # of the rest: counts and Adam's squares may be large; all fits in single precision
-Small = np.float32  # of weights and noisy rows, of which there are many
+ROWS_ROUND = "rows"  # the round that buys noisy rows as they are
 
-ROUNDING = 1e-9
+
+@dataclass(frozen=True)
+class Limits:
+    """What a file may say of a generator at the most."""
+
+    waves: int = 1 << 20
+    rows: int = 1 << 40
+    coordinates: int = 1 << 20
+    leaves: int = 10_000  # arrays of a network of the user's own
+    weight: float = 1e6
+    number: float = 1e30  # of the rest: counts and Adam's squares may be large; all fits in single precision
+
+
+LIMITS = Limits()
+Small = np.float32  # of weights and noisy rows, of which there are many
 
 Whole = Annotated[int, Field(strict=True, ge=0)]
 Shapes = dict[str, tuple[int, ...]]
@@ -42,16 +49,16 @@ class _Strict(BaseModel):
 
 class _Waves(_Strict):
     form: Literal["central"]
-    waves: Annotated[int, Field(strict=True, ge=1, le=MOST_WAVES)]
-    coordinates: Annotated[int, Field(strict=True, ge=1, le=MOST_COORDINATES)]
+    waves: Annotated[int, Field(strict=True, ge=1, le=LIMITS.waves)]
+    coordinates: Annotated[int, Field(strict=True, ge=1, le=LIMITS.coordinates)]
 
 
 class _Rows(_Strict):
     form: Literal["rows"]
-    rows: Annotated[int, Field(strict=True, ge=0, le=MOST_ROWS)]
-    coordinates: Annotated[int, Field(strict=True, ge=1, le=MOST_COORDINATES)]
-    projections: Annotated[int, Field(strict=True, ge=1, le=MOST_COORDINATES)] | None
-    slice_dim: Annotated[int, Field(strict=True, ge=1, le=MOST_COORDINATES)]
+    rows: Annotated[int, Field(strict=True, ge=0, le=LIMITS.rows)]
+    coordinates: Annotated[int, Field(strict=True, ge=1, le=LIMITS.coordinates)]
+    projections: Annotated[int, Field(strict=True, ge=1, le=LIMITS.coordinates)] | None
+    slice_dim: Annotated[int, Field(strict=True, ge=1, le=LIMITS.coordinates)]
     sd: Annotated[float, Field(gt=0)]
     radius: Annotated[float, Field(gt=0)]
     height: Annotated[float, Field(ge=0)]
@@ -66,7 +73,7 @@ class _Network(_Strict):
 
 class _Own(_Strict):
     kind: Literal["own"]
-    leaves: Annotated[tuple[tuple[Whole, ...], ...], FailFast()] = Field(max_length=MOST_LEAVES)
+    leaves: Annotated[tuple[tuple[Whole, ...], ...], FailFast()] = Field(max_length=LIMITS.leaves)
 
 
 class _Training(_Strict):
@@ -216,11 +223,11 @@ def check_bought(bought: Bought, guarantee: Guarantee, unit_rows: int, insist: I
     insist(guarantee.adjacency is Adjacency.REPLACE_ONE, "noisy rows in another adjacency than replace-one")
     far, sd = 2.0 * bought.radius * math.sqrt(unit_rows) * (1.0 - ROUNDING), bought.sd * (1.0 + ROUNDING)
     if bought.directions is None:
-        spend = named.get(ROWS)
+        spend = named.get(ROWS_ROUND)
         insist(spend is not None and not guarantee.slices, "its guarantee does not cover what was bought")
         insist(spend and spend.sensitivity >= far and spend.sigma <= sd, "its guarantee does not cover its noisy rows")
         return
-    insist(len(guarantee.slices) == 1 and ROWS not in named, "its guarantee does not cover what was bought")
+    insist(len(guarantee.slices) == 1 and ROWS_ROUND not in named, "its guarantee does not cover what was bought")
     (one,) = guarantee.slices
     insist((one.dim, one.projections) == bought.directions.shape, "its guarantee is for other slices than it holds")
     covers = one.sigma <= sd and one.distance >= far and one.rows >= unit_rows
@@ -242,7 +249,7 @@ def build(
 ) -> tuple[Bought, Generator | OwnGenerator, Progress]:
     """What was bought, the generator, and how far its training is: every number checked."""
     for name, array in found.items():
-        most = LARGEST_WEIGHT if name.startswith(("net.", "start.")) else LARGEST_NUMBER
+        most = LIMITS.weight if name.startswith(("net.", "start.")) else LIMITS.number
         insist((np.abs(array) <= most).all(), f"array {name} has a value that is no number, or too large")
     insist((found["counts"] > 0).all(), "the counts of its classes are not positive")
     parts = ("basis", "middles", "matrix", "centres")

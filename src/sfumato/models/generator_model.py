@@ -25,14 +25,23 @@ from sfumato.guarantee import Guarantee
 from sfumato.models.base import CodedRows, GivenCell, register_model
 from sfumato.models.bought import Bought
 from sfumato.models.generator import Generator, OwnGenerator, Progress
-from sfumato.models.generator_facts import ROWS, GeneratorFacts, arrays_of, build, check, check_bought, facts_of, shapes
+from sfumato.models.generator_facts import (
+    ROWS_ROUND,
+    GeneratorFacts,
+    arrays_of,
+    build,
+    check,
+    check_bought,
+    facts_of,
+    shapes,
+)
 from sfumato.models.generator_training import Encoder, bring, image_of, own, train_on, untrained
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.training.settings import Training
 
 TABLED_ROWS = 1 << 13  # of a class, drawn to see how its latent columns are distributed
 SAVE_SECONDS = 10.0  # between two times that a model in training is kept
-ENCODERS: dict[str, type[Scores] | type[Projected]] = {"scores": Scores, "projected": Projected}
+TRAINED_ENCODERS: dict[str, type[Scores] | type[Projected]] = {"scores": Scores, "projected": Projected}
 
 
 @register_model
@@ -55,7 +64,7 @@ class GeneratorModel:
     progress: Progress
 
     kind: ClassVar[str] = "generator"
-    row_spends: ClassVar[tuple[str, ...]] = (ROWS,)
+    row_spends: ClassVar[tuple[str, ...]] = (ROWS_ROUND,)
 
     @classmethod
     def begin(cls, layout: Layout, encoder: Encoder, bought: Bought) -> GeneratorModel:
@@ -217,7 +226,7 @@ class GeneratorModel:
     def shapes(cls, layout: Layout, facts: Mapping[str, Any], insist: Insist) -> Specs:
         """Which arrays belong to these facts, and of what size; checks the facts."""
         told = GeneratorFacts.model_validate(facts)
-        encoder = ENCODERS[told.encoding].shapes(layout, insist)
+        encoder = TRAINED_ENCODERS[told.encoding].shapes(layout, insist)
         check(told, layout, insist)
         return shapes(told, layout) | encoder
 
@@ -227,7 +236,7 @@ class GeneratorModel:
     ) -> GeneratorModel:
         """The model of a file: every number checked."""
         told = GeneratorFacts.model_validate(facts)
-        encoder = ENCODERS[told.encoding].from_arrays(layout, arrays, insist)
+        encoder = TRAINED_ENCODERS[told.encoding].from_arrays(layout, arrays, insist)
         return cls(layout, encoder, *build(told, arrays, layout, encoder, insist))
 
     def check_guarantee(self, guarantee: Guarantee, unit_rows: int, insist: Insist) -> None:

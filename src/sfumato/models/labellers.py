@@ -15,7 +15,7 @@ from scipy.special import log_softmax, logsumexp
 from sfumato.schema.layout import FloatArray, IntArray
 
 MOST_EVIDENCE = 16.0  # of one cell, in a logit
-CHUNK_ROWS = 1 << 14
+LABELLED_AT_ONCE = 1 << 14  # rows
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class QuadraticLabeller:
 
     def log_probabilities(self, latent: FloatArray) -> FloatArray:
         """The log probabilities log q(y | z), (rows, classes)."""
-        starts = range(0, max(len(latent), 1), CHUNK_ROWS)
-        parts = [self.features(latent[start : start + CHUNK_ROWS]) @ self.slopes.T for start in starts]
+        starts = range(0, max(len(latent), 1), LABELLED_AT_ONCE)
+        parts = [self.features(latent[start : start + LABELLED_AT_ONCE]) @ self.slopes.T for start in starts]
         return np.asarray(log_softmax(np.concatenate(parts), axis=1))
 
     def relabel(self, latent: FloatArray, rng: np.random.Generator) -> IntArray:

@@ -22,9 +22,7 @@ from sfumato.encoding.stored import ENCODERS, Encoder
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee
 from sfumato.models.base import (
-    DRAWS_PER_ROW,
-    LARGEST_DRAW,
-    SMALLEST_DRAW,
+    REJECTION,
     CodedRows,
     GivenCell,
     register_model,
@@ -36,12 +34,21 @@ from sfumato.schema.projections import ENTRY_BITS, FIXED_BITS
 
 CLASS_ROWS = 1 << 14  # drawn to see how often each class comes, where no formula says
 FINE = 12  # log2 of the points for the integral over the one given box
-MOST_COMPONENTS = 10_000  # of a class
-MOST_LABEL_DIRECTIONS = 256  # that the labels of columns in groups are a function of
-LARGEST_ENTRY = 1e6  # far above any latent mean or covariance, far below what overflows
-SMALLEST_EIGENVALUE = 1e-9
-SMALLEST_SCALE = 1e-3
-SMALLEST_VARIANCE = 1e-18  # in latent units, or of a column's range
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a file may say of a mixture, at the most or at the least."""
+
+    components: int = 10_000  # of a class
+    label_directions: int = 256  # that the labels of columns in groups are a function of
+    entry: float = 1e6  # far above any latent mean or covariance, far below what overflows
+    least_eigenvalue: float = 1e-9  # of a correlation
+    least_scale: float = 1e-3
+    least_variance: float = 1e-18  # in latent units, or of a column's range
+
+
+LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Condition:
         return components, latent
 
 
-_Several = Annotated[int, Field(strict=True, ge=1, le=MOST_COMPONENTS)]
+_Several = Annotated[int, Field(strict=True, ge=1, le=LIMITS.components)]
 
 
 class _Facts(BaseModel):
@@ -92,7 +99,7 @@ class _Facts(BaseModel):
     components: Annotated[tuple[_Several, ...], Field(fail_fast=True)]  # of each class
     covariances: Annotated[int, Field(strict=True, ge=1)]  # one a component, or one a class that its components share
     alpha: Annotated[float, Field(strict=True, ge=0, lt=1)] | None  # of labels of their own
-    directions: Annotated[int, Field(strict=True, ge=1, le=MOST_LABEL_DIRECTIONS)] | None
+    directions: Annotated[int, Field(strict=True, ge=1, le=LIMITS.label_directions)] | None
 
 
 @register_model
@@ -292,10 +299,10 @@ def keep_class(draw: Callable[[int], Drawn], n: int, label: int) -> Drawn:
     """Rows of one class, by rejection."""
     kept, drawn, parts = 0, 0, list[Drawn]()
     while kept < n or not parts:
-        if drawn >= max(n, 1) * DRAWS_PER_ROW:
+        if drawn >= max(n, 1) * REJECTION.draws_a_row:
             raise ArgumentError(f"given: only {kept} of {drawn} rows drawn had the label, and {n} were wanted")
         rate = max(kept, 1) / max(drawn, 1)
-        size = int(np.clip((n - kept) / rate * 1.2, SMALLEST_DRAW, LARGEST_DRAW))
+        size = REJECTION.size(n - kept, rate)
         part = draw(size)
         mine = np.flatnonzero(part.labels == label)[: n - kept]
         parts.append(Drawn(part.latent[mine], part.own[mine], part.labels[mine]))
@@ -323,15 +330,15 @@ def _check_numbers(encoding: str, layout: Layout, arrays: NamedArrays, insist: I
         with np.errstate(over="ignore", under="ignore"):
             means, covariances = (means - bounds[:, 0]) / span, covariances / np.outer(span, span)
     for name, array in {**arrays, "means": means, "covariances": covariances}.items():
-        insist((np.abs(array) <= LARGEST_ENTRY).all(), f"array {name} has a value that is no number, or too large")
+        insist((np.abs(array) <= LIMITS.entry).all(), f"array {name} has a value that is no number, or too large")
     insist((weights > 0).all() and abs(weights.sum() - 1) < 1e-6, "weights are not probabilities")
-    insist((arrays["scales"] > SMALLEST_SCALE).all(), "scales are not positive")
+    insist((arrays["scales"] > LIMITS.least_scale).all(), "scales are not positive")
     insist(np.allclose(covariances, covariances.swapaxes(1, 2)), "a covariance is not symmetric")
     variances = np.diagonal(covariances, axis1=1, axis2=2)
-    insist((variances > SMALLEST_VARIANCE).all(), "a covariance is not positive definite")
+    insist((variances > LIMITS.least_variance).all(), "a covariance is not positive definite")
     scale = np.sqrt(variances)
     correlations = covariances / np.einsum("ki,kj->kij", scale, scale)
-    insist((np.linalg.eigvalsh(correlations) > SMALLEST_EIGENVALUE).all(), "a covariance is not positive definite")
+    insist((np.linalg.eigvalsh(correlations) > LIMITS.least_eigenvalue).all(), "a covariance is not positive definite")
 
 
 def _labeller(told: _Facts, layout: Layout, arrays: NamedArrays, insist: Insist) -> Labeller | QuadraticLabeller | None:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from sfumato.accounting import calibrate
-from sfumato.published.generator import Bounds, Encoding, check_levels, limits, trainers
+from sfumato.published.row_generator import Bounds, Encoding, check_levels, limits, trainers
 from sfumato.schema.layout import FloatArray, IntArray
 
 ORDERS = np.unique(np.geomspace(2, 512, 50).astype(int))

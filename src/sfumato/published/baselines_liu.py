@@ -23,13 +23,13 @@ from sfumato.published.liu2025 import coloured, fit_labelled, mean_differences
 from sfumato.published.noise_shape import noise_shape
 from sfumato.schema.layout import FloatArray, IntArray
 
-SMALLEST_VARIANCE = 1e-3
+SMALLEST_EIGENVALUE = 1e-3
 """The floor under the eigenvalues of a covariance that the first three project onto the feasible ones."""
 
 SMALLEST_SHARE = 0.02
 """The same for `naive_strict`: no standard deviation below this share of half the public range."""
 
-PARTS = 3  # weights, means, covariances
+RELEASED_PARTS = 3  # weights, means, covariances
 
 
 def laplace(x: FloatArray, y: IntArray, classes: int, *, epsilon: float, rng: np.random.Generator) -> GaussianMixture:
@@ -37,7 +37,7 @@ def laplace(x: FloatArray, y: IntArray, classes: int, *, epsilon: float, rng: np
 
     Claimed: (epsilon, 0)-DP. It is not, see the module's text.
     """
-    sizes = [PARTS * s / epsilon for s in sensitivities(x, classes)]
+    sizes = [RELEASED_PARTS * s / epsilon for s in sensitivities(x, classes)]
     return _noisy(x, y, classes, sizes, rng.laplace)
 
 
@@ -64,7 +64,7 @@ def coloured_gaussian(
     """
     sizes = [_classical_sigma(s, epsilon, delta) for s in sensitivities(x, classes)]
     noisy = _noisy(x, y, classes, sizes, rng.normal)
-    level = (epsilon / PARTS) ** 2 / (2 * math.log(2 / (delta / PARTS)))
+    level = (epsilon / RELEASED_PARTS) ** 2 / (2 * math.log(2 / (delta / RELEASED_PARTS)))
     means = fit_labelled(x, y, classes).mixture.means.copy()
     for k in range(classes):
         differences = np.vstack(mean_differences(x, y, k))
@@ -109,7 +109,7 @@ def naive_strict(
     centre, half = (low + high) / 2, (high - low) / 2
     z = np.clip((x - centre) / half, -1.0, 1.0)
     d = x.shape[1]
-    sigma = rows_per_unit * math.sqrt(PARTS) / calibrate(epsilon, delta)
+    sigma = rows_per_unit * math.sqrt(RELEASED_PARTS) / calibrate(epsilon, delta)
     counts, means, covariances = np.empty(classes), np.empty((classes, d)), np.empty((classes, d, d))
     for k in range(classes):
         rows, noise = z[y == k], rng.standard_normal((d, d))
@@ -133,13 +133,13 @@ def _noisy(
         _simplex(model.weights + noise(scale=weights, size=model.weights.shape), 1.0 / len(x)),
         model.means + noise(scale=means, size=model.means.shape),
         _positive(
-            model.covariances + _symmetric(noise(scale=covariances, size=model.covariances.shape)), SMALLEST_VARIANCE
+            model.covariances + _symmetric(noise(scale=covariances, size=model.covariances.shape)), SMALLEST_EIGENVALUE
         ),
     )
 
 
 def _classical_sigma(sensitivity: float, epsilon: float, delta: float) -> float:
-    return sensitivity * math.sqrt(2 * math.log(1.25 * PARTS / delta)) * PARTS / epsilon
+    return sensitivity * math.sqrt(2 * math.log(1.25 * RELEASED_PARTS / delta)) * RELEASED_PARTS / epsilon
 
 
 def _symmetric(noise: FloatArray) -> FloatArray:

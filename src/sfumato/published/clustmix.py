@@ -54,7 +54,7 @@ REGION_CLUSTERS = 5
 """A random slice has on average so many rows, and room for so many clusters of each class."""
 
 MOST_ROUNDS = 50  # of expectation maximisation, before it gives way to constrained k-means
-ROUNDING = 1e-12  # of a cost
+COST_ROUNDING = 1e-12  # of a cost
 SMALLEST_VARIANCE = 1e-6  # as in scikit-learn's GaussianMixture
 MOST_QUANTILES = 1000
 
@@ -247,7 +247,7 @@ def constrained_assignment(cost: FloatArray, least: int) -> IntArray:
                 price[k] = extra.min(axis=0)
             else:
                 price[k] = np.inf
-        stale = _chain(price, sizes > least, short, ROUNDING * float(np.abs(cost).max()))
+        stale = _chain(price, sizes > least, short, COST_ROUNDING * float(np.abs(cost).max()))
         for a, b in pairwise(stale):
             cluster[row[a, b]] = b
         sizes[stale[0]] -= 1

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.accounting import mu_of
-from sfumato.published.generator import Bounds, trainers
+from sfumato.published.row_generator import Bounds, trainers
 from sfumato.published.slicing import (
     SLICES,
     Ball,

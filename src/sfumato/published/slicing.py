@@ -28,12 +28,10 @@ import numpy as np
 
 from sfumato.accounting import slicing_sigma
 from sfumato.errors import ArgumentError
-from sfumato.published.generator import Bounds, Encoding, check_levels, limits, trainers
+from sfumato.guarantee import ROUNDING
+from sfumato.published.row_generator import Bounds, Encoding, check_levels, limits, trainers
 from sfumato.schema.layout import FloatArray, IntArray
-
-ROUNDING = 1e-9
-TAU = 1e-4
-"""As printed."""
+from sfumato.training.settings import TAU
 
 SLICES = 50
 """Where none are named: our choice."""

@@ -10,6 +10,7 @@ import json
 import os
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,19 +37,27 @@ VERSION = 6
 JSON_NAME = "release.json"
 ARRAYS_NAME = "arrays.safetensors"
 ANSWERS = "answers."  # begins the names of arrays that are no model's
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the zip format's zero: a release does not tell when it was made
-MOST_JSON_BYTES = 1 << 26
-SMALL_JSON_BYTES = 1 << 20
-MOST_JSON_INFLATION = 100  # what anyone would call their columns and categories does not pack so tightly
-MOST_JSON_LISTS = 1 << 20  # brackets and braces: memory for each is many times its length
-HEADER_BYTES = 1 << 20
-MOST_INFLATION = 1000  # deflate packs no tighter, so a file has no room for more numbers than this allows
-SMALLEST_NUMBER_BYTES = 4
-MOST_ANSWERS = 10_000
-MOST_ANSWER_NUMBERS = 1 << 32
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a file may hold at the most, so that a hostile one costs neither memory nor time."""
+
+    json_bytes: int = 1 << 26
+    small_json_bytes: int = 1 << 20  # in any file, however small
+    json_inflation: int = 100  # what anyone would call their columns and categories does not pack so tightly
+    json_lists: int = 1 << 20  # brackets and braces: memory for each is many times its length
+    header_bytes: int = 1 << 20  # of the arrays
+    inflation: int = 1000  # deflate packs no tighter, so a file has no room for more numbers than this allows
+    bytes_a_number: int = 4  # at the least
+    answers: int = 10_000
+    answer_numbers: int = 1 << 32
+
+
+LIMITS = Limits()
 
 _Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
-_Size = Annotated[int, Field(strict=True, ge=0, le=MOST_ANSWER_NUMBERS)]
+_Size = Annotated[int, Field(strict=True, ge=0, le=LIMITS.answer_numbers)]
 
 
 class _Answer(BaseModel):
@@ -73,7 +82,7 @@ class _Document(BaseModel):
     mechanism: _Name
     model: _Model
     guarantee: GuaranteeData
-    answers: Annotated[tuple[_Answer, ...], FailFast()] = Field(max_length=MOST_ANSWERS)
+    answers: Annotated[tuple[_Answer, ...], FailFast()] = Field(max_length=LIMITS.answers)
     data_schema: dict[str, Any] = Field(alias="schema")
 
 
@@ -169,7 +178,7 @@ def _kind(name: str, insist: Insist) -> type[Model]:
 
 
 def _answer_shapes(told: tuple[_Answer, ...], insist: Insist) -> Specs:
-    insist(sum(answer.values for answer in told) <= MOST_ANSWER_NUMBERS, "its answers have too many numbers")
+    insist(sum(answer.values for answer in told) <= LIMITS.answer_numbers, "its answers have too many numbers")
     insist(all(answer.sd in (1, answer.values) for answer in told), "the noise of an answer does not fit it")
     found: Specs = {}
     for i, answer in enumerate(told):
@@ -189,7 +198,7 @@ def _answers(told: tuple[_Answer, ...], arrays: NamedArrays, insist: Insist) -> 
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, EPOCH)
+    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # zip's zero: a release does not tell when it was made
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o644 << 16
     return entry
@@ -199,9 +208,9 @@ def _document(archive: zipfile.ZipFile, path: str | Path) -> tuple[_Document, Sc
     if sorted(archive.namelist()) != [ARRAYS_NAME, JSON_NAME]:
         raise ReleaseError(f"{path} is not a release file: it should hold {JSON_NAME} and {ARRAYS_NAME}")
     try:
-        most = min(MOST_JSON_BYTES, SMALL_JSON_BYTES + MOST_JSON_INFLATION * Path(path).stat().st_size)
+        most = min(LIMITS.json_bytes, LIMITS.small_json_bytes + LIMITS.json_inflation * Path(path).stat().st_size)
         text = _bounded(archive, JSON_NAME, most, path)
-        if text.count(b"[") + text.count(b"{") > MOST_JSON_LISTS:
+        if text.count(b"[") + text.count(b"{") > LIMITS.json_lists:
             raise ReleaseError(f"{path}: {JSON_NAME} is larger than a release of its schema can be")
         data = json.loads(text)
     except RecursionError as error:
@@ -226,7 +235,7 @@ def _check_version(version: Any, path: str | Path) -> None:
 
 def _check_room(numbers: float, size: int, path: str | Path) -> None:
     """Refuse what a file has no room for, before memory is taken for any of it."""
-    if size * numbers > MOST_INFLATION * Path(path).stat().st_size:
+    if size * numbers > LIMITS.inflation * Path(path).stat().st_size:
         raise ReleaseError(f"{path} is too small to be a release of its schema")
 
 
@@ -254,8 +263,8 @@ def _bounded(archive: zipfile.ZipFile, name: str, most: int, path: str | Path) -
 
 def _load(archive: zipfile.ZipFile, specs: Specs, path: str | Path) -> dict[str, Any]:
     numbers = sum(spec.size for spec in specs.values())
-    _check_room(numbers, SMALLEST_NUMBER_BYTES, path)
-    content = _bounded(archive, ARRAYS_NAME, HEADER_BYTES + 200 * len(specs) + 8 * numbers, path)
+    _check_room(numbers, LIMITS.bytes_a_number, path)
+    content = _bounded(archive, ARRAYS_NAME, LIMITS.header_bytes + 200 * len(specs) + 8 * numbers, path)
     try:
         arrays = load_arrays(content)
     except (SafetensorError, KeyError) as error:  # KeyError: a number format that numpy lacks

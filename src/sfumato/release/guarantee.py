@@ -13,15 +13,12 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from sfumato.arrays import Insist
 from sfumato.errors import ArgumentError
-from sfumato.guarantee import Guarantee
+from sfumato.guarantee import ROUNDING, Guarantee
 from sfumato.private.accounting import Adjacency, Spend, delta_of
 from sfumato.private.slicing.law import Slices
 from sfumato.schema.layout import ROW
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
-
-MOST_SLICES = 1  # a release takes slices of every row once
-ROUNDING = 1 + 1e-9
 
 _Whole = Annotated[int, Field(strict=True)]
 
@@ -56,7 +53,7 @@ class GuaranteeData(BaseModel):
     secure: bool
     spends: Annotated[tuple[_Spend, ...], FailFast()]
     entry: str | None = Field(default=None, pattern="^[0-9a-f]{32}$")
-    slices: Annotated[tuple[_Slices, ...], FailFast()] = Field(default=(), max_length=MOST_SLICES)
+    slices: Annotated[tuple[_Slices, ...], FailFast()] = Field(default=(), max_length=1)  # of every row once
 
 
 def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
@@ -133,7 +130,10 @@ def _check_spends(given: Guarantee, schema: Schema, row_spends: tuple[str, ...],
             spend.sensitivity >= least or spend.name in row_spends,
             "a spend's sensitivity is less than one unit can move a query",
         )
-        insist(spend.sensitivity / spend.sigma <= spend.mu * ROUNDING, "a spend's mu is less than its noise makes it")
+        insist(
+            spend.sensitivity / spend.sigma <= spend.mu * (1.0 + ROUNDING),
+            "a spend's mu is less than its noise makes it",
+        )
 
 
 def _check_total(given: Guarantee, insist: Insist) -> None:
@@ -141,9 +141,9 @@ def _check_total(given: Guarantee, insist: Insist) -> None:
     if given.epsilon is None or given.delta is None or given.mu is None:
         return
     spent = math.hypot(*(spend.mu for spend in given.spends))
-    insist(spent <= given.mu * ROUNDING, "the guarantee's spends add up to more than its mu")
+    insist(spent <= given.mu * (1.0 + ROUNDING), "the guarantee's spends add up to more than its mu")
     replaced = given.adjacency is Adjacency.REPLACE_ONE
     insist(not given.slices or replaced, "slices in another adjacency than replace-one")
-    room = given.delta * (ROUNDING if given.slices else 1.0)  # of slices the last bits may differ between machines
+    room = given.delta * (1.0 + ROUNDING * bool(given.slices))  # of slices the last bits may differ between machines
     covered = delta_of(given.epsilon, given.mu, given.slices) <= room
     insist(covered, "the guarantee's mu is more than its epsilon and delta")

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
 from sfumato.models import GeneratorModel, Model, Trainable
-from sfumato.release.conditions import Held, Where, keep_where, row_filter
+from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.schema import Category, Date, Schema

@@ -39,6 +39,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -48,19 +49,39 @@ from sfumato.errors import ArgumentError
 from sfumato.schema.schema import Category, Column, category_text
 from sfumato.text import one_line
 
-LONGEST = 20_000  # letters of a condition
-MOST_TOKENS = 2_000
-DEEPEST = 100  # nodes, or parentheses and signs, within each other: far from the interpreter's own limit
-LONGEST_SHOWN = 60  # letters of a condition in a message
-LONGEST_ALIKE = 64  # letters of a name for which another is suggested
-MOST_LISTED = 10  # categories in a message
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a condition may be, and what a message shows."""
+
+    letters: int = 20_000  # of a condition
+    tokens: int = 2_000  # of a condition
+    depth: int = 100  # nodes, or parentheses and signs, within each other: far from the interpreter's own limit
+    shown: int = 60  # letters of a condition in a message
+    alike: int = 64  # letters of a name for which another is suggested
+    listed: int = 10  # categories in a message
+
+
+LIMITS = Limits()
 
 Kind: TypeAlias = Literal["number", "date", "category"]
 Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-# How tightly each operator binds.
-OR, AND, NOT, COMPARISON, SUM, PRODUCT, SIGN, ATOM = range(1, 9)
+
+class Power(IntEnum):
+    """How tightly each operator binds."""
+
+    OR = 1
+    AND = 2
+    NOT = 3
+    COMPARISON = 4
+    SUM = 5
+    PRODUCT = 6
+    SIGN = 7
+    ATOM = 8
+
+
 SPELLINGS = {"|": "or", "&": "and", "~": "not"}
 KEYWORDS = {"or", "and", "not", "in", "is", "missing"}
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -72,10 +93,10 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
-POWERS = {"or": OR, "and": AND, "in": COMPARISON, "is": COMPARISON, "not": COMPARISON} | {
-    **dict.fromkeys(COMPARISONS, COMPARISON),
-    **dict.fromkeys("+-", SUM),
-    **dict.fromkeys("*/", PRODUCT),
+POWERS = {"or": Power.OR, "and": Power.AND, "in": Power.COMPARISON, "is": Power.COMPARISON, "not": Power.COMPARISON} | {
+    **dict.fromkeys(COMPARISONS, Power.COMPARISON),
+    **dict.fromkeys("+-", Power.SUM),
+    **dict.fromkeys("*/", Power.PRODUCT),
 }
 
 NAME = re.compile(r"[^\W\d]\w*")
@@ -103,8 +124,8 @@ class Node(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "depth", 1 + max((part.depth for part in self.parts()), default=0))
-        if self.depth > DEEPEST:
-            raise ArgumentError(f"a condition has more than {DEEPEST} operations within each other")
+        if self.depth > LIMITS.depth:
+            raise ArgumentError(f"a condition has more than {LIMITS.depth} operations within each other")
 
     @property
     @abstractmethod
@@ -134,7 +155,7 @@ class Value(Node):
 
     @property
     def power(self) -> int:
-        return ATOM
+        return Power.ATOM
 
     @abstractmethod
     def values(self, frame: pd.DataFrame) -> Array:
@@ -146,7 +167,7 @@ class Condition(Node):
 
     @property
     def power(self) -> int:
-        return COMPARISON
+        return Power.COMPARISON
 
     @abstractmethod
     def holds(self, frame: pd.DataFrame) -> Mask:
@@ -225,7 +246,7 @@ class Negative(Value):
 
     @property
     def power(self) -> int:
-        return SIGN
+        return Power.SIGN
 
     def parts(self) -> tuple[Node, ...]:
         return (self.operand,)
@@ -234,7 +255,7 @@ class Negative(Value):
         return np.asarray(-self.operand.values(frame))
 
     def __str__(self) -> str:
-        return f"-{self.operand._within(SIGN)}"
+        return f"-{self.operand._within(Power.SIGN)}"
 
 
 @dataclass(frozen=True)
@@ -276,7 +297,7 @@ class Comparison(Condition):
         return np.asarray(COMPARISONS[self.operation](left, right) & _known(left) & _known(right), dtype=bool)
 
     def __str__(self) -> str:
-        return f"{self.left._within(SUM)} {self.operation} {self.right._within(SUM)}"
+        return f"{self.left._within(Power.SUM)} {self.operation} {self.right._within(Power.SUM)}"
 
 
 @dataclass(frozen=True)
@@ -298,7 +319,7 @@ class Among(Condition):
 
     def __str__(self) -> str:
         options = ", ".join(map(str, self.options))
-        return f"{self.value._within(SUM)} {'not in' if self.outside else 'in'} [{options}]"
+        return f"{self.value._within(Power.SUM)} {'not in' if self.outside else 'in'} [{options}]"
 
 
 @dataclass(frozen=True)
@@ -325,7 +346,7 @@ class Not(Condition):
 
     @property
     def power(self) -> int:
-        return NOT
+        return Power.NOT
 
     def parts(self) -> tuple[Node, ...]:
         return (self.operand,)
@@ -334,7 +355,7 @@ class Not(Condition):
         return ~self.operand.holds(frame)
 
     def __str__(self) -> str:
-        return f"not {self.operand._within(NOT)}"
+        return f"not {self.operand._within(Power.NOT)}"
 
 
 @dataclass(frozen=True)
@@ -409,11 +430,11 @@ def parse(text: str, columns: Mapping[str, Column]) -> Condition:
         'not (x + 1) * 2 >= 4 or x is missing'
     """
     try:
-        if len(text) > LONGEST:
-            raise ArgumentError(f"it has more than {LONGEST} letters")
+        if len(text) > LIMITS.letters:
+            raise ArgumentError(f"it has more than {LIMITS.letters} letters")
         return _Parser(text, columns).condition()
     except ArgumentError as error:
-        shown = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+        shown = text if len(text) <= LIMITS.shown else f"{text[: LIMITS.shown]}..."
         raise ArgumentError(f"condition {one_line(repr(shown))}: {one_line(str(error))}") from None
 
 
@@ -425,7 +446,7 @@ class _Token(NamedTuple):
 
 def _tokens(text: str) -> Iterator[_Token]:
     place = 0
-    for count in range(MOST_TOKENS + 1):
+    for count in range(LIMITS.tokens + 1):
         found = TOKEN.match(text, place)
         if found is None:
             start = len(text) - len(text[place:].lstrip(" \t\r\n"))
@@ -436,8 +457,8 @@ def _tokens(text: str) -> Iterator[_Token]:
         yield _Token(kind, SPELLINGS.get(written, written), start)
         if kind == "end":
             return
-        if count == MOST_TOKENS:
-            raise ArgumentError(f"it has more than {MOST_TOKENS} words and signs")
+        if count == LIMITS.tokens:
+            raise ArgumentError(f"it has more than {LIMITS.tokens} words and signs")
         place = found.end()
 
 
@@ -460,7 +481,7 @@ class _Parser:
 
     def condition(self) -> Condition:
         """The whole text."""
-        found = self._expression(OR)
+        found = self._expression(Power.OR)
         if self._peek().kind != "end":
             self._unexpected()
         return _condition(found)
@@ -495,8 +516,8 @@ class _Parser:
     def _expression(self, power: int) -> Node:
         """What stands here up to an operator that binds less tightly than `power`."""
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise ArgumentError(f"more than {DEEPEST} parentheses and signs within each other")
+        if self._depth > LIMITS.depth:
+            raise ArgumentError(f"more than {LIMITS.depth} parentheses and signs within each other")
         left = self._operand()
         while POWERS.get(sign := self._peek().text, 0) >= power:
             left = self._operation(left, sign)
@@ -504,7 +525,7 @@ class _Parser:
         return left
 
     def _operation(self, left: Node, sign: str) -> Node:
-        if POWERS[sign] == COMPARISON:
+        if POWERS[sign] == Power.COMPARISON:
             return self._comparison(_value(left))
         self._take()
         right = self._expression(POWERS[sign] + 1)
@@ -526,7 +547,7 @@ class _Parser:
         chain: list[Condition] = []
         while self._peek().text in COMPARISONS:
             sign = self._take().text
-            right = _value(self._expression(SUM))
+            right = _value(self._expression(Power.SUM))
             chain.append(self._compared(sign, left, right))
             left = right
         return chain[0] if len(chain) == 1 else Joined.of("and", *chain)
@@ -540,7 +561,7 @@ class _Parser:
         return Among(value, tuple(options), outside)
 
     def _option(self, value: Value) -> Constant:
-        option = self._expression(SUM)
+        option = self._expression(Power.SUM)
         if not isinstance(option, Constant):
             raise ArgumentError(f"{option} is no number and no quoted text; a list holds nothing else")
         fitting = self._compared("==", value, option).right
@@ -552,13 +573,13 @@ class _Parser:
     def _operand(self) -> Node:
         token = self._peek()
         if self._accept("("):
-            inner = self._expression(OR)
+            inner = self._expression(Power.OR)
             self._expect(")")
             return inner
         if self._accept("not"):
-            return Not(_condition(self._expression(NOT)))
+            return Not(_condition(self._expression(Power.NOT)))
         if self._accept("-"):
-            return _negative(_number(self._expression(SIGN)))
+            return _negative(_number(self._expression(Power.SIGN)))
         if token.kind in ("sign", "end"):
             self._unexpected("a column, a number or a quoted text is expected")
         self._next += 1
@@ -608,8 +629,8 @@ class _Parser:
         text = category_text(value.value)
         if text in self._known_texts[column.name]:
             return Constant(text)
-        listed = ", ".join(str(Constant(text)) for text in described.texts[:MOST_LISTED])
-        more = ", ..." if len(described.texts) > MOST_LISTED else ""
+        listed = ", ".join(str(Constant(text)) for text in described.texts[: LIMITS.listed])
+        more = ", ..." if len(described.texts) > LIMITS.listed else ""
         raise ArgumentError(f"{column} is never {value}; its values are {listed}{more}")
 
 
@@ -663,6 +684,6 @@ def _said(value: Value) -> str:
 
 def _alike(name: str, columns: Mapping[str, Column]) -> str:
     """The column that was perhaps meant."""
-    short = [column for column in columns if len(column) <= LONGEST_ALIKE]
-    found = difflib.get_close_matches(name, short, n=1) if len(name) <= LONGEST_ALIKE else []
+    short = [column for column in columns if len(column) <= LIMITS.alike]
+    found = difflib.get_close_matches(name, short, n=1) if len(name) <= LIMITS.alike else []
     return f"; did you mean {written_name(found[0])}?" if found else ""

@@ -7,7 +7,6 @@ empties the list.
 
 from __future__ import annotations
 
-import datetime
 import math
 import re
 from collections import Counter
@@ -21,10 +20,10 @@ from sfumato.errors import SchemaError
 from sfumato.schema.layout import EPOCH
 from sfumato.schema.schema import Schema
 from sfumato.tables import Table, days, numbers, open_table, texts
+from sfumato.tables.dates import LAST_DAY
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # fits in 64 bits
 
-LAST_DAY = (datetime.date.max - EPOCH).days
 MOST_CATEGORIES = 100  # more different texts than this, and a column is no category
 FEW_NUMBERS = 10  # so few different whole numbers look like codes, when the column is the label
 

@@ -24,6 +24,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -37,19 +38,25 @@ from sfumato.files import replacing
 from sfumato.schema.layout import ROW
 from sfumato.text import canonical, one_line
 
-FINEST_STEP = 2.0**-50  # of the larger bound: a finer grid would not be representable
-NARROWEST = 1e-303  # the smallest range whose parts are still numbers
-MOST_DECIMALS = 12  # a step that needs more digits is not a decimal one
-MAX_BINS = 1 << 16
-MAX_UNIT_ROWS = 1 << 20
-MAX_GROUP = 1 << 14  # columns of a group
-MOST_DIRECTIONS = 1024  # that a group is projected to: their second moment is asked
-MOST_ENTRIES = 1 << 22  # of a projection's matrix
-DEFAULT_SIDE = 8
-DEFAULT_DIRECTIONS = 64
+
+@dataclass(frozen=True)
+class Limits:
+    """What a schema may say at the most, and how fine."""
+
+    finest_step: float = 2.0**-50  # of the larger bound: a finer grid would not be representable
+    narrowest: float = 1e-303  # the smallest range whose parts are still numbers
+    decimals: int = 12  # a step that needs more digits is not a decimal one
+    bins: int = 1 << 16
+    unit_rows: int = 1 << 20
+    group: int = 1 << 14  # columns of a group
+    directions: int = 1024  # that a group is projected to: their second moment is asked
+    entries: int = 1 << 22  # of a projection's matrix
+    yaml_letters: int = 1 << 22  # PyYAML reads them slowly
+    yaml_items: int = 1 << 20  # each alias counted as what it stands for
+
+
+LIMITS = Limits()
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
-MOST_YAML = 1 << 22  # letters: PyYAML reads them slowly
-MOST_ITEMS = 1 << 20  # of a YAML document, each alias counted as what it stands for
 MERGE_TAG = "tag:yaml.org,2002:merge"
 # After columns.NAME and groups.NAME.columns pydantic names the kind that it tried, which the reader knows.
 TRIED = {("columns", 2), ("groups", 3)}
@@ -80,9 +87,9 @@ class Number(_Column):
     min: Real
     max: Real
     step: Real | None = Field(default=None, gt=0)
-    bins: Whole | None = Field(default=None, ge=1, le=MAX_BINS)
+    bins: Whole | None = Field(default=None, ge=1, le=LIMITS.bins)
     scale: Literal["linear", "log"] = "linear"
-    atoms: Annotated[tuple[Real, ...], FailFast()] = Field(default=(), max_length=MAX_BINS)
+    atoms: Annotated[tuple[Real, ...], FailFast()] = Field(default=(), max_length=LIMITS.bins)
 
     @model_validator(mode="after")
     def _check(self) -> Number:
@@ -108,7 +115,7 @@ class Number(_Column):
         if self.step is None:
             return None
         digits = max(-int(Decimal(repr(x)).normalize().as_tuple().exponent) for x in (self.step, self.min))
-        return max(digits, 0) if digits <= MOST_DECIMALS else None
+        return max(digits, 0) if digits <= LIMITS.decimals else None
 
 
 class Date(_Column):
@@ -117,7 +124,7 @@ class Date(_Column):
     type: Literal["date"] = "date"
     min: datetime.date
     max: datetime.date
-    bins: Whole | None = Field(default=None, ge=1, le=MAX_BINS)
+    bins: Whole | None = Field(default=None, ge=1, le=LIMITS.bins)
 
     @model_validator(mode="after")
     def _check(self) -> Date:
@@ -139,7 +146,7 @@ class Category(_Column):
     """One of a public list of values, compared as text (1.0 as 1)."""
 
     type: Literal["category"] = "category"
-    values: Annotated[tuple[CategoryValue, ...], FailFast()] = Field(min_length=1, max_length=MAX_BINS)
+    values: Annotated[tuple[CategoryValue, ...], FailFast()] = Field(min_length=1, max_length=LIMITS.bins)
 
     @model_validator(mode="before")
     @classmethod
@@ -188,16 +195,16 @@ class Group(BaseModel):
     step: Real | None = Field(default=None, gt=0)
     shape: tuple[Whole, Whole] | None = None
     projection: Literal["pca", "dct2", "random"] = "pca"
-    keep: Whole | None = Field(default=None, ge=1, le=MOST_DIRECTIONS)
+    keep: Whole | None = Field(default=None, ge=1, le=LIMITS.directions)
 
     @model_validator(mode="after")
     def _check(self) -> Group:
         _check_range(self.min, self.max, self.step)
-        if self.shape is not None and not (min(self.shape) >= 1 and math.prod(self.shape) <= MAX_GROUP):
-            raise ValueError(f"shape must be two whole numbers whose product is from 1 to {MAX_GROUP}")
+        if self.shape is not None and not (min(self.shape) >= 1 and math.prod(self.shape) <= LIMITS.group):
+            raise ValueError(f"shape must be two whole numbers whose product is from 1 to {LIMITS.group}")
         count = len(self.names)
-        if not 2 <= count <= MAX_GROUP:
-            raise ValueError(f"a group has from 2 to {MAX_GROUP} columns, not {count}")
+        if not 2 <= count <= LIMITS.group:
+            raise ValueError(f"a group has from 2 to {LIMITS.group} columns, not {count}")
         if self.shape is not None and math.prod(self.shape) != count:
             raise ValueError(f"shape {list(self.shape)} does not fit {count} columns")
         if self.projection == "dct2" and self.shape is None:
@@ -206,10 +213,10 @@ class Group(BaseModel):
             raise ValueError(f"keep must be at most {min(self.shape)}, the shorter side of shape")
         if self.projection == "pca" and self.keep is not None:
             raise ValueError("keep is for the projections dct2 and random; pca finds out by itself")
-        if self.projection == "pca" and count > MOST_DIRECTIONS:
-            raise ValueError(f"projection pca takes at most {MOST_DIRECTIONS} columns; take dct2 or random")
-        if self.directions > min(count, MOST_DIRECTIONS):
-            raise ValueError(f"{self.directions} directions are too many: keep at most {min(count, MOST_DIRECTIONS)}")
+        if self.projection == "pca" and count > LIMITS.directions:
+            raise ValueError(f"projection pca takes at most {LIMITS.directions} columns; take dct2 or random")
+        if self.directions > min(count, LIMITS.directions):
+            raise ValueError(f"{self.directions} directions are too many: keep at most {min(count, LIMITS.directions)}")
         return self
 
     @property
@@ -220,8 +227,8 @@ class Group(BaseModel):
         span = RANGE.search(self.columns)
         if span is not None:
             first, last = int(span[1]), int(span[2])
-            if last - first >= MAX_GROUP:
-                raise ValueError(f"a group has at most {MAX_GROUP} columns")
+            if last - first >= LIMITS.group:
+                raise ValueError(f"a group has at most {LIMITS.group} columns")
             return tuple(self.columns.replace(span[0], str(i)) for i in range(first, last + 1))
         if "*" not in self.columns or self.shape is None:
             raise ValueError("columns must be names, a pattern with {1..9}, or one with * where there is a shape")
@@ -230,7 +237,7 @@ class Group(BaseModel):
     @property
     def side(self) -> int:
         """Frequencies of dct2 that are kept along each side."""
-        return self.keep or min(DEFAULT_SIDE, *(self.shape or ()))
+        return self.keep or min(8, *(self.shape or ()))
 
     @property
     def directions(self) -> int:
@@ -238,7 +245,7 @@ class Group(BaseModel):
         if self.projection == "dct2":
             return self.side**2
         if self.projection == "random":
-            return self.keep or min(DEFAULT_DIRECTIONS, len(self.names))
+            return self.keep or min(64, len(self.names))
         return len(self.names)
 
     def column(self) -> Number:
@@ -252,7 +259,7 @@ class Unit(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     column: str
-    rows: Whole = Field(ge=1, le=MAX_UNIT_ROWS)
+    rows: Whole = Field(ge=1, le=LIMITS.unit_rows)
 
 
 class Schema(BaseModel):
@@ -283,12 +290,12 @@ class Schema(BaseModel):
     def _with_groups(self) -> Schema:
         """The columns of groups stand among the others, behind them."""
         columns: dict[str, Column] = dict(self.columns)
-        if sum(len(group.names) for group in self.groups.values()) > MAX_GROUP:
-            raise ValueError(f"groups: they have more than {MAX_GROUP} columns together")
-        if sum(len(group.names) * group.directions for group in self.groups.values()) > MOST_ENTRIES:
-            raise ValueError(f"groups: columns times directions are more than {MOST_ENTRIES}; keep fewer directions")
-        if sum(group.directions for group in self.groups.values()) > MOST_DIRECTIONS:
-            raise ValueError(f"groups: keep at most {MOST_DIRECTIONS} directions of them together")
+        if sum(len(group.names) for group in self.groups.values()) > LIMITS.group:
+            raise ValueError(f"groups: they have more than {LIMITS.group} columns together")
+        if sum(len(group.names) * group.directions for group in self.groups.values()) > LIMITS.entries:
+            raise ValueError(f"groups: columns times directions are more than {LIMITS.entries}; keep fewer directions")
+        if sum(group.directions for group in self.groups.values()) > LIMITS.directions:
+            raise ValueError(f"groups: keep at most {LIMITS.directions} directions of them together")
         for place, group in self.groups.items():
             for name in group.names:
                 if name in columns:
@@ -504,8 +511,8 @@ def _read(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError:
-        if len(text) > MOST_YAML:
-            raise yaml.YAMLError(f"more than {MOST_YAML} letters; write so large a schema as JSON") from None
+        if len(text) > LIMITS.yaml_letters:
+            raise yaml.YAMLError(f"more than {LIMITS.yaml_letters} letters; write so large a schema as JSON") from None
         return _counted(yaml.load(text, Loader=_UniqueKeys))
 
 
@@ -518,7 +525,7 @@ def _counted(data: Any) -> Any:
         if isinstance(inner, (list, tuple, set)):
             count += len(inner)
             waiting += inner
-        if count > MOST_ITEMS:
+        if count > LIMITS.yaml_items:
             raise yaml.YAMLError("aliases make it too large; write out what they stand for")
     return data
 
@@ -552,11 +559,11 @@ _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _uni
 def _check_range(low: float, high: float, step: float | None) -> None:
     if not low < high:
         raise ValueError(f"min ({low:g}) must be below max ({high:g})")
-    if not NARROWEST < high - low < math.inf:
+    if not LIMITS.narrowest < high - low < math.inf:
         raise ValueError("the range from min to max is too narrow or too wide for double precision")
     if step is not None and step > (high - low) * (1 + 1e-9):
         raise ValueError(f"step ({step:g}) is wider than the range from min to max")
-    if step is not None and step < FINEST_STEP * max(abs(low), abs(high)):
+    if step is not None and step < LIMITS.finest_step * max(abs(low), abs(high)):
         raise ValueError(f"step ({step:g}) is too fine for the range from min to max")
 
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 NANOS_PER_DAY = 86_400 * 10**9
-EPOCH = date(1970, 1, 1).toordinal()
-FIRST_DAY = date.min.toordinal() - EPOCH
-LAST_DAY = date.max.toordinal() - EPOCH
+EPOCH_DAY = date(1970, 1, 1).toordinal()
+FIRST_DAY = date.min.toordinal() - EPOCH_DAY
+LAST_DAY = date.max.toordinal() - EPOCH_DAY
 
 _PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400} | {
     unit: 86_400 * 1000**power for power, unit in enumerate(("ms", "us", "ns", "ps", "fs", "as"), start=1)
@@ -55,7 +55,7 @@ def parse(text: str) -> Moment | None:
         return None
     written, hours, minutes, seconds, fraction, sign, off_hours, off_minutes = match.groups(default="")
     try:
-        day = date.fromisoformat(written).toordinal() - EPOCH
+        day = date.fromisoformat(written).toordinal() - EPOCH_DAY
     except ValueError:
         return None
     hour, minute, second = int(hours or 0), int(minutes or 0), int(seconds or 0)
@@ -80,7 +80,7 @@ def from_datetime64(value: np.datetime64) -> Moment | None:
     if unit in ("Y", "M"):
         months = ticks * (12 if unit == "Y" else 1)
         year, month = 1970 + months // 12, months % 12 + 1
-        return moment(date(year, month, 1).toordinal() - EPOCH, 0) if 1 <= year <= 9999 else None
+        return moment(date(year, month, 1).toordinal() - EPOCH_DAY, 0) if 1 <= year <= 9999 else None
     if unit == "W":
         return moment(7 * ticks, 0)
     if unit not in _PER_DAY:  # a bare number without a unit
@@ -95,7 +95,7 @@ def to_text(when: Moment) -> str:
     >>> to_text(Moment(0, 0)), to_text(Moment(1, 43_200_500_000_000))
     ('1970-01-01', '1970-01-02T12:00:00.5')
     """
-    text = date.fromordinal(when.day + EPOCH).isoformat()
+    text = date.fromordinal(when.day + EPOCH_DAY).isoformat()
     if when.nano == 0:
         return text
     whole, fraction = divmod(when.nano, 10**9)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sfumato.errors import MissingExtraError, TableError
+from sfumato.files import SQLITE_MAGIC
 from sfumato.tables.table import BATCH_ROWS, UNKNOWN, Blocks, Table, listed, reading, running
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 SUFFIXES = (".duckdb", ".db")
-SQLITE_MAGIC = b"SQLite format 3"
 WIDE_TYPES = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "BIT")  # Arrow has none of them: they go as text
 
 Lease = Callable[[], AbstractContextManager["DuckDBPyRelation"]]

@@ -54,7 +54,7 @@ def _datetime(cell: datetime) -> str | None:
     if offset is not None:
         whole -= offset.days * 86_400 + offset.seconds
     micros = cell.microsecond - (offset.microseconds if offset is not None else 0)
-    return _moment_text(dates.moment(cell.toordinal() - dates.EPOCH, whole * 10**9 + micros * 1000))
+    return _moment_text(dates.moment(cell.toordinal() - dates.EPOCH_DAY, whole * 10**9 + micros * 1000))
 
 
 def _moment_text(when: Moment | None) -> str | None:

@@ -51,8 +51,8 @@ import numpy as np
 from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
-TAU = 1e-4
-MULTIPLES = (1.0, 2.0, 4.0)  # of the median distance of the real points; the choice is ours, 0.5 is off by far more
+from sfumato.training.settings import TAU
+
 FLOOR = 1e-2  # of r, where its logarithm counts by itself: a point with less counts as that, and has no gradient
 
 
@@ -119,8 +119,10 @@ def ratio(real: ArrayLike, made: ArrayLike, bandwidth: ArrayLike, tau: float = T
     return found.astype(points.dtype)
 
 
-def median_bandwidths(real: ArrayLike, multiples: tuple[float, ...] = MULTIPLES) -> jax.Array:
-    """Multiples of the median distance of two different points; 1 stands for it where it is 0."""
+def median_bandwidths(real: ArrayLike, multiples: tuple[float, ...] = (1.0, 2.0, 4.0)) -> jax.Array:
+    """Multiples of the median distance of two different points; 1 stands for it where it is 0. Which multiples is our
+    choice: 0.5 is off by far more.
+    """
     x = jnp.asarray(real)
     above = np.triu_indices(len(x), 1)
     median = jnp.sqrt(jnp.median(_squares(x, x)[above]))

@@ -35,10 +35,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-BLOCK = 500  # points moved together
-PATIENCE = 20  # passes without progress before stopping
-PROGRESS = 1e-4  # of the loss: less in PATIENCE passes is none
-ADAM = optax.scale_by_adam()
+from sfumato.training.fitting import ADAM
 
 FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 FeatureMap: TypeAlias = Callable[[jax.Array], jax.Array]
@@ -96,6 +93,9 @@ def adapt_points(
     ridge: float = 1.0,
     steps: int = 300,
     learning_rate: float = 0.02,
+    block: int = 500,
+    patience: int = 20,
+    progress: float = 1e-4,
     seed: int = 0,
     learn_labels: bool = False,
     on_step: Callable[[int, float], bool | None] = lambda step, loss: None,
@@ -104,9 +104,9 @@ def adapt_points(
 
     `gram` and `cross` are the noisy Phi^T Phi and Phi^T Y of about `rows` private rows, and `gram_sd` is the noise on
     the first one's diagonal; `fallback` are the weights to keep where noise hides the rows, 0 if there are none. Where
-    labels were drawn, ridge is about 1 or more; next to nothing fits their noise. A step is a pass over all points. It
-    is the last when PATIENCE of them brought nothing, or when `on_step(step, loss)` says True. The best points seen
-    are returned, the same ones for the same seed.
+    labels were drawn, ridge is about 1 or more; next to nothing fits their noise. A step is a pass over all points,
+    of which `block` are moved together. It is the last when `patience` of them lowered the loss by less than `progress`
+    of it, or when `on_step(step, loss)` says True. The best points seen are returned, the same ones for the same seed.
     """
     with jax.enable_x64(True):
         now = best = Moving(jnp.asarray(points, dtype=jnp.float64), jnp.asarray(labels, dtype=jnp.float64))
@@ -125,14 +125,14 @@ def adapt_points(
         losses = [float(_loss(sums, target, len(points)))]
         rng = np.random.default_rng(seed)
         for step in range(steps):
-            for block in np.array_split(rng.permutation(len(points)), math.ceil(len(points) / BLOCK)):
-                now, memory, sums = _move(now, memory, sums, jnp.asarray(block), target, features, rate)
+            for mine in np.array_split(rng.permutation(len(points)), math.ceil(len(points) / block)):
+                now, memory, sums = _move(now, memory, sums, jnp.asarray(mine), target, features, rate)
             memory = jax.tree.map(lambda leaf: leaf if leaf.ndim else leaf + 1, memory)
             sums = _sums(now, target.origin, features)  # afresh: roundings do not add up
             losses.append(float(_loss(sums, target, len(points))))
             if losses[-1] == min(losses):
                 best = now
-            if on_step(step + 1, losses[-1]) or _stalled(losses):
+            if on_step(step + 1, losses[-1]) or _stalled(losses, patience, progress):
                 break
         return Adapted(np.asarray(best.points), np.asarray(best.labels), tuple(losses))
 
@@ -155,11 +155,11 @@ def noise_edge(sd: float, size: int) -> float:
     return sd * math.sqrt(2.0 * size)
 
 
-def _stalled(losses: list[float]) -> bool:
-    if len(losses) <= PATIENCE:
+def _stalled(losses: list[float], patience: int, progress: float) -> bool:
+    if len(losses) <= patience:
         return False
-    before = min(losses[:-PATIENCE])
-    return min(losses[-PATIENCE:]) >= before - PROGRESS * abs(before)
+    before = min(losses[:-patience])
+    return min(losses[-patience:]) >= before - progress * abs(before)
 
 
 @eqx.filter_jit

@@ -20,13 +20,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-BIAS = 1.0  # the constant coordinate, as large as a standardised row
-SMOOTH = 0.25  # half-width of the step's derivative, in standard deviations of what it is a step of
-
 Layer: TypeAlias = tuple[jax.Array, jax.Array]  # gates and values, each (width, size of what they read)
 
 
-def ntk(x: ArrayLike, y: ArrayLike, depth: int = 1, bias: float = BIAS) -> jax.Array:
+def ntk(x: ArrayLike, y: ArrayLike, depth: int = 1, bias: float = 1.0) -> jax.Array:
     """The kernel of every row of x with every row of y."""
     a, b = _augment(jnp.asarray(x), bias), _augment(jnp.asarray(y), bias)
     lengths = _length(a)[:, None] * _length(b)[None, :]
@@ -40,7 +37,7 @@ def ntk(x: ArrayLike, y: ArrayLike, depth: int = 1, bias: float = BIAS) -> jax.A
     return tangent
 
 
-def ntk_diagonal(x: ArrayLike, depth: int = 1, bias: float = BIAS) -> jax.Array:
+def ntk_diagonal(x: ArrayLike, depth: int = 1, bias: float = 1.0) -> jax.Array:
     """The kernel of every row with itself."""
     a = _augment(jnp.asarray(x), bias)
     return (depth + 1) * (a * a).sum(axis=1)
@@ -54,15 +51,16 @@ class RandomFeatures(eqx.Module):
     E<psi_h, psi_h'> = S_h and E<phi_h, phi_h'> = T_h. Features longer than `radius` are scaled down to it.
 
     The true derivative of a step is zero almost everywhere, which would hide from a gradient that points move across
-    it; here it is that of a step smoothed over SMOOTH standard deviations, as the average over many gates is smooth.
+    it; here it is that of a step smoothed over `blur` standard deviations, as the average over many gates is smooth.
     """
 
     layers: tuple[Layer, ...]
-    bias: float = eqx.field(static=True, default=BIAS)
+    bias: float = eqx.field(static=True, default=1.0)
     radius: float = eqx.field(static=True, default=math.inf)
+    blur: float = eqx.field(static=True, default=0.25)
 
     @classmethod
-    def draw(cls, seed: int, dim: int, width: int, depth: int = 1, bias: float = BIAS) -> RandomFeatures:
+    def draw(cls, seed: int, dim: int, width: int, depth: int = 1, bias: float = 1.0) -> RandomFeatures:
         """Standard normal gates and values, `width` of each a layer: 2 * width features."""
         rng = np.random.default_rng(seed)
         reads = [(dim + 1, dim + 1)] + [(width, 2 * width)] * (depth - 1)
@@ -85,7 +83,7 @@ class RandomFeatures(eqx.Module):
         for gates, values in self.layers:
             scale = math.sqrt(2.0 / len(gates))
             before = psi @ gates.T
-            gate = _step(before, SMOOTH * _length(jax.lax.stop_gradient(psi))[:, None])
+            gate = _step(before, self.blur * _length(jax.lax.stop_gradient(psi))[:, None])
             psi = scale * jax.nn.relu(before)
             phi = jnp.concatenate([psi, scale * gate * (phi @ values.T)], axis=1)
         return _shorten(phi, self.radius)

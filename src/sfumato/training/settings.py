@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.config import option
+from sfumato.config import ROUND, UNRECORDED, option
 
+ADULT = "docs/proofs/slicing.md, section 9: an 80/20 split of UCI Adult's train rows"
+TAU = 1e-4  # of kernel mean matching, as Greenewald et al. (2024) print it
 DIVERGENCES = ("kl", "reverse-kl", "js", "chi2")
 ARCHITECTURES = ("mlp", "conv")
+
+
+@dataclass(frozen=True)
+class RowMatching:
+    """How a batch of made rows is held against noisy ones. A release file does not say it: trainings go on alike."""
+
+    points: int = option(
+        128, help="Rows of a batch: the cost of a divergence grows with their cube.", unit="rows", source=UNRECORDED
+    )
+    slices: int = option(8, help="Slices at a time.", unit="slices", source=UNRECORDED)
+    tau: float = option(
+        1.0,
+        help="Of kernel mean matching: with less it would be least where made rows keep away from real ones.",
+        unit="of the kernel's diagonal",
+        source=f"docs/proofs/slicing.md, section 9: {ROUND}",
+    )
 
 
 @dataclass(frozen=True)
@@ -32,15 +50,19 @@ class Training:
         100
     """
 
-    steps: int = option(600, help="Steps of training, at most.")
-    rows: int = option(2000, help="Synthetic rows that are made at each step, of all classes alike.")
-    rate: float = option(3e-3, help="The rate at which training begins; it falls to zero.")
+    steps: int = option(600, help="Steps of training, at most.", unit="steps", source=ADULT)
+    rows: int = option(
+        2000, help="Synthetic rows that are made at each step, of all classes alike.", unit="rows", source=UNRECORDED
+    )
+    rate: float = option(
+        3e-3, help="The rate at which training begins; it falls to zero.", unit="of Adam", source=ADULT
+    )
     architecture: str = option("mlp", help="The generator: mlp, or conv for images.")
-    width: int = option(64, help="Hidden units of a layer.")
-    depth: int = option(2, help="Hidden layers.")
-    channels: int = option(8, help="Channels of a convolution.")
+    width: int = option(64, help="Hidden units of a layer.", unit="units", source=ADULT)
+    depth: int = option(2, help="Hidden layers.", unit="layers", source=UNRECORDED)
+    channels: int = option(8, help="Channels of a convolution.", unit="channels", source=UNRECORDED)
     divergence: str = option("kl", help="What noisy rows are compared by: kl, reverse-kl, js or chi2 (form rows).")
-    seed: int = option(0, help="Of the training, which is free: another seed, another generator.")
+    seed: int = option(0, help="Of the training, which is free: another seed, another generator.", source="any will do")
 
     def problem(self) -> str | None:
         """What is wrong with these settings.

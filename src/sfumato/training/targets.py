@@ -10,10 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from sfumato.training.divergence import sliced_divergence
-
-MOST_POINTS = 128  # of a batch that a divergence is estimated on: its cost grows with their cube
-MOST_SLICES = 8  # at a time
-TAU = 1.0  # of kernel mean matching: with less it would be least where made rows keep away from real ones
+from sfumato.training.settings import RowMatching
 
 Make: TypeAlias = Callable[[jax.Array], jax.Array]  # (classes, rows, dim) normals to (classes, rows, columns)
 
@@ -63,13 +60,14 @@ class RowTarget(eqx.Module):
     height: float = eqx.field(static=True)
     slice_dim: int = eqx.field(static=True)
     kind: str = eqx.field(static=True)
+    matching: RowMatching = eqx.field(static=True, default=RowMatching())
 
     enough = -jnp.inf
 
     def loss(self, make: Make, rows: int, dim: int, key: jax.Array) -> jax.Array:
         """The sliced divergence between noisy rows and made ones that get the same noise."""
         picked, classes, drawn, sliced, fresh = jax.random.split(key, 5)
-        size = min(rows, MOST_POINTS, len(self.values))
+        size = min(rows, self.matching.points, len(self.values))
         real = self.values[jax.random.randint(picked, (size,), 0, len(self.values))]
         labels = jax.random.categorical(classes, jnp.log(self.weights), shape=(size,))
         made = self._vectors(make(jax.random.normal(drawn, (len(self.weights), size, dim))), labels)
@@ -78,11 +76,11 @@ class RowTarget(eqx.Module):
             real, made = (jnp.einsum("nd,dsk->nsk", points, frames) for points in (real, made))
         else:
             count = len(self.directions[0]) // self.slice_dim
-            some = jax.random.choice(sliced, count, (min(MOST_SLICES, count),), replace=False)
+            some = jax.random.choice(sliced, count, (min(self.matching.slices, count),), replace=False)
             real, made = (
                 points.reshape(size, count, self.slice_dim)[:, some] for points in (real, made @ self.directions)
             )
-        return sliced_divergence(real, made, fresh, sigma=self.sd, kind=self.kind, tau=TAU)
+        return sliced_divergence(real, made, fresh, sigma=self.sd, kind=self.kind, tau=self.matching.tau)
 
     def _vectors(self, made: jax.Array, labels: jax.Array) -> jax.Array:
         """Made rows of the given classes as the curator's vectors, clipped."""
@@ -94,5 +92,5 @@ class RowTarget(eqx.Module):
 
     def _frames(self, dim: int, key: jax.Array) -> jax.Array:
         """(dim, slices, slice_dim): orthonormal columns in every slice."""
-        normals = jax.random.normal(key, (MOST_SLICES, dim, min(self.slice_dim, dim)))
+        normals = jax.random.normal(key, (self.matching.slices, dim, min(self.slice_dim, dim)))
         return jnp.moveaxis(jnp.linalg.qr(normals)[0], 0, 1)

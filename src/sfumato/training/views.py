@@ -13,14 +13,13 @@ import numpy as np
 
 GRID = 512  # places at which slopes are tabled, between -REACH and REACH
 REACH = 5.0
-FARTHEST = 16.0  # a score that the curator sees
-BLUR = 0.3  # latent units over which a staircase is smoothed for its slope
+LARGEST_SCORE = 16.0  # a score that the curator sees
 
 
 class Staircase(eqx.Module):
     """Latent rows as the scores of the bins that they fall in: (classes, rows, columns) to the same.
 
-    Forward the staircase as it is; backward the slope of the staircase smoothed by a normal of width BLUR, which is
+    Forward the staircase as it is; backward the slope of the staircase smoothed by a normal of width `blur`, which is
     what moving many rows a little does on average. A constant slope in its place is wrong wherever a column has few
     bins: training on slices along single columns then diverged.
     """
@@ -30,19 +29,21 @@ class Staircase(eqx.Module):
     slopes: jax.Array  # (classes, columns, GRID)
 
     @classmethod
-    def of(cls, edges: list[np.ndarray], values: list[np.ndarray]) -> Staircase:
-        """From each column's thresholds (classes, bins - 1) and values (classes, bins), in rising order."""
+    def of(cls, edges: list[np.ndarray], values: list[np.ndarray], blur: float = 0.3) -> Staircase:
+        """From each column's thresholds (classes, bins - 1) and values (classes, bins), in rising order; `blur` is in
+        latent units.
+        """
         classes, most = len(values[0]), max(v.shape[1] for v in values)
         thresholds = np.full((classes, len(values), max(most - 1, 1)), np.inf)
         table = np.zeros((classes, len(values), most))
         slopes = np.zeros((classes, len(values), GRID))
         grid = np.linspace(-REACH, REACH, GRID)
         for c, (e, far) in enumerate(zip(edges, values, strict=True)):
-            v = np.clip(far, -FARTHEST, FARTHEST)  # a bin of next to no mass has an infinite score
+            v = np.clip(far, -LARGEST_SCORE, LARGEST_SCORE)  # a bin of next to no mass has an infinite score
             thresholds[:, c, : e.shape[1]] = e
             table[:, c, : v.shape[1]] = v
-            apart = (grid[None, :, None] - np.where(np.isfinite(e), e, 1e3)[:, None, :]) / BLUR
-            bumps = np.exp(-(apart**2) / 2.0) / (BLUR * np.sqrt(2.0 * np.pi))
+            apart = (grid[None, :, None] - np.where(np.isfinite(e), e, 1e3)[:, None, :]) / blur
+            bumps = np.exp(-(apart**2) / 2.0) / (blur * np.sqrt(2.0 * np.pi))
             slopes[:, c] = np.einsum("kgb,kb->kg", bumps, np.diff(v, axis=1))
         return cls(*(jnp.asarray(a, dtype=jnp.float32) for a in (thresholds, table, slopes)))
 

@@ -262,7 +262,7 @@ def symmetric_noise(dim: int, sd: float, n: int) -> FloatArray:
 
 def test_settling_without_noise_keeps_every_class_s_own_shape() -> None:
     own = np.stack([equicorrelated(3, 0.6), equicorrelated(3, -0.2)])
-    found = settle(own, np.zeros((2, 3, 3)), np.ones((2, 3)))
+    found = settle(own, np.zeros((2, 3, 3)), np.ones((2, 3)), sf.Mixture().tuning)
     np.testing.assert_allclose(found, own, atol=1e-9)
 
 
@@ -270,20 +270,20 @@ def test_settling_takes_a_drowned_class_to_all_classes_together() -> None:
     clear, noise = equicorrelated(3, 0.6), np.zeros((2, 3, 3))
     noise[0], noise[1] = 1e-6, 1.0
     drowned = np.stack([clear, equicorrelated(3, -0.4)])
-    found = settle(drowned, noise, np.ones((2, 3)))
+    found = settle(drowned, noise, np.ones((2, 3)), sf.Mixture().tuning)
     np.testing.assert_allclose(found[0], clear, atol=1e-3)
     np.testing.assert_allclose(found[1], clear, atol=1e-3)
 
 
 def test_settling_takes_pure_noise_to_independence() -> None:
     noisy = np.eye(3) + symmetric_noise(3, 0.1, 2)
-    found = settle(noisy, np.full((2, 3, 3), 0.1), np.ones((2, 3)))
+    found = settle(noisy, np.full((2, 3, 3), 0.1), np.ones((2, 3)), sf.Mixture().tuning)
     np.testing.assert_allclose(found, np.stack([np.eye(3)] * 2), atol=1e-12)
 
 
 def test_settling_gives_the_variances_that_the_marginals_imply() -> None:
     variances = np.array([[0.5, 2.0, 1e-6]])
-    found = settle(np.full((1, 3, 3), 0.4), np.zeros((1, 3, 3)), variances)
+    found = settle(np.full((1, 3, 3), 0.4), np.zeros((1, 3, 3)), variances, sf.Mixture().tuning)
     np.testing.assert_allclose(np.diag(found[0])[:2], [0.5, 2.0])
     assert found[0, 0, 1] == pytest.approx(0.4)
     assert found[0, 0, 2] == found[0, 1, 2] == 0.0  # as good as constant: nothing goes with it

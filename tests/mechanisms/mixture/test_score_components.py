@@ -20,12 +20,12 @@ from sfumato.errors import ArgumentError
 from sfumato.mechanisms.mixture import MixtureTuning
 from sfumato.mechanisms.mixture.score_components import settle_within
 from sfumato.mechanisms.mixture.score_components import starts as scaled_starts
-from sfumato.mechanisms.shrinkage import EIGENVALUE_FLOOR
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import FloatArray
 
 FALSE_ALARM = 1e-7
 TUNING = MixtureTuning()
+NOISE = TUNING.noise
 NUMBER = {"type": "number", "min": -6, "max": 6, "bins": 24}
 SCHEMA: dict[str, Any] = {
     "label": "kind",
@@ -72,7 +72,7 @@ def check(release: sf.Release, sizes: list[int] | None = None) -> None:
     assert mixture.means.shape == (mixture.components, columns)
     assert np.isfinite(mixture.means).all()
     np.testing.assert_allclose(mixture.covariances, mixture.covariances.swapaxes(1, 2), atol=1e-12)
-    least = 1e-3 if sizes is None else EIGENVALUE_FLOOR * (1 - 1e-6)  # one Gaussian has a floor of its own
+    least = 1e-3 if sizes is None else NOISE.eigenvalue_floor * (1 - 1e-6)  # one Gaussian has a floor of its own
     assert np.linalg.eigvalsh(mixture.covariances).min() >= least
     assert mixture.component_class.tolist() == sorted(mixture.component_class.tolist())
     assert mixture.classes == release.layout.classes
@@ -313,13 +313,13 @@ def shapes(*rhos: float) -> FloatArray:
 
 def test_settling_without_noise_keeps_every_shape() -> None:
     own = shapes(0.6, -0.2, 0.0)
-    settled = settle_within(own, np.zeros(3), np.array([5.0, 1.0, 3.0]), np.array([0, 0, 1]))
+    settled = settle_within(own, np.zeros(3), np.array([5.0, 1.0, 3.0]), np.array([0, 0, 1]), NOISE)
     np.testing.assert_allclose(settled, own, atol=1e-9)
 
 
 def test_settling_takes_a_drowned_component_to_its_class_and_not_to_another() -> None:
     own = shapes(0.6, 0.1, -0.3)
-    settled = settle_within(own, np.array([0.0, 1.0, 0.0]), np.array([99.0, 1.0, 9.0]), np.array([0, 0, 1]))
+    settled = settle_within(own, np.array([0.0, 1.0, 0.0]), np.array([99.0, 1.0, 9.0]), np.array([0, 0, 1]), NOISE)
     np.testing.assert_allclose(settled[1], 0.99 * own[0] + 0.01 * own[1], atol=1e-9)
     np.testing.assert_allclose(settled[[0, 2]], own[[0, 2]], atol=1e-9)
 
@@ -327,6 +327,6 @@ def test_settling_takes_a_drowned_component_to_its_class_and_not_to_another() ->
 def test_settled_covariances_are_positive_definite() -> None:
     noisy = np.random.default_rng(0).normal(size=(6, 4, 4))
     noisy = noisy + noisy.swapaxes(1, 2)
-    settled = settle_within(noisy, np.full(6, 0.1), np.ones(6), np.array([0, 0, 0, 1, 1, 2]))
-    assert np.linalg.eigvalsh(settled).min() >= EIGENVALUE_FLOOR - 1e-9
+    settled = settle_within(noisy, np.full(6, 0.1), np.ones(6), np.array([0, 0, 0, 1, 1, 2]), NOISE)
+    assert np.linalg.eigvalsh(settled).min() >= NOISE.eigenvalue_floor - 1e-9
     np.linalg.cholesky(settled)

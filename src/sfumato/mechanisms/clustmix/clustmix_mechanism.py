@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from sfumato.config import option
+from sfumato.config import ROUND, UNRECORDED, option
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.checks import check_components, check_one_of, check_share
-from sfumato.mechanisms.tuning import ADAPT, GROUPS, MIXTURE, ROUND, GroupTuning, HistogramTuning, LabelTuning
+from sfumato.mechanisms.tuning import ADAPT, GROUPS, MIXTURE, GroupTuning, HistogramTuning, LabelTuning, NoiseTuning
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
@@ -39,6 +39,7 @@ class CellTuning:
     scales: tuple[float, float] = option(
         (0.5, 2.0), help="How far a cell's spread may differ from its class's.", unit="times", source=ROUND
     )
+    noise: NoiseTuning = option(NoiseTuning(), help="How noisy answers are read.", source=MIXTURE)
     starts: int = option(2000, help="Rows drawn to spread the starts over.", unit="rows", source=ROUND)
 
 
@@ -61,6 +62,16 @@ class PointTuning:
     fewest_features: int = option(40, help="Features at the least.", source=ROUND)
     most_features: int = option(400, help="Features at the most.", source=ROUND)
     steps: int = option(300, help="Steps at the most.", unit="steps", source=CELLS)
+    rate: float = option(0.02, help="Rate of the steps.", unit="of Adam", source=UNRECORDED)
+    block: int = option(500, help="Points that are moved together.", unit="points", source=UNRECORDED)
+    patience: int = option(20, help="Steps without progress, after which it ends.", unit="steps", source=UNRECORDED)
+    progress: float = option(
+        1e-4, help="Less than this in so many steps is none.", unit="of the loss", source=UNRECORDED
+    )
+    blur: float = option(
+        0.25, help="Over which a gate's derivative is smoothed.", unit="sd of what it reads", source=UNRECORDED
+    )
+    seed: int = option(0, help="Of the features and of moving, which are free choices.", source="any will do")
     fallback_ridge: float = option(
         0.1, help="Of the regression that is fallen back on.", unit="edge of the noise", source=ROUND
     )

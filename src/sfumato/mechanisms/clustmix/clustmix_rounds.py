@@ -15,9 +15,6 @@ from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreE
 if TYPE_CHECKING:
     from sfumato.mechanisms.clustmix.clustmix_mechanism import Clustmix
 
-POINTS = "how many rows each cell holds, where their mean is, how far they spread"
-SHAPES = "the shape that the cells of a class share"
-
 
 @dataclass(frozen=True)
 class ClustmixDetails:
@@ -50,8 +47,12 @@ def plan_clustmix(mechanism: Clustmix, public: Public) -> Plan:
     cells = f"round {{i}} of {tuning.rounds} of cutting each class into cells"
     inside = (
         *repeated("cells", tuning.rounds, rest * tuning.share, cells),
-        Share("points", rest * tuning.point_share, POINTS),
-        Share("shapes", rest * tuning.shape_share, SHAPES),
+        Share(
+            "points",
+            rest * tuning.point_share,
+            "how many rows each cell holds, where their mean is, how far they spread",
+        ),
+        Share("shapes", rest * tuning.shape_share, "the shape that the cells of a class share"),
     )
     shares = aside.after((*opening.first, *inside, *opening.last))
     histograms = opening if isinstance(opening, HistogramOpening) else None

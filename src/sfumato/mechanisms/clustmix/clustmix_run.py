@@ -19,7 +19,7 @@ from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import Reserved
 from sfumato.mechanisms.cell_shapes import FoundCells, ask_shapes
-from sfumato.mechanisms.clustmix.cells import find_cells
+from sfumato.mechanisms.clustmix.clustmix_cells import find_cells
 from sfumato.mechanisms.clustmix.clustmix_rounds import ClustmixDetails, encoding_of
 from sfumato.mechanisms.clustmix.inducing_points import move_points
 from sfumato.mechanisms.encodings.score_encoding import LearnedScores
@@ -41,7 +41,7 @@ def run_clustmix(mechanism: Clustmix, curator: Asker, plan: Plan) -> MixtureMode
     reserved = Reserved(curator, sum(each.share for each in plan.repeats("labels")) * plan.mu**2)
     learned = encoding_of(mechanism, plan.public).learn(reserved, plan)
     found = find_cells(reserved, plan, learned, details.components, details.sigma_max, tuning)
-    shapes = ask_shapes(reserved, found, plan.budget("shapes", reserved.remaining))
+    shapes = ask_shapes(reserved, found, plan.budget("shapes", reserved.remaining), tuning.noise)
     if plan.has("features"):
         assert isinstance(learned, LearnedScores)  # a plan for groups moves no points
         found = adapt_points(reserved, plan, learned, found, shapes, mechanism)

@@ -19,8 +19,6 @@ from sfumato.private.queries.base import Image
 from sfumato.progress import Step, tell
 from sfumato.schema.layout import FloatArray, IntArray
 
-SEED = 0  # of the features and of training: free choices, the same for every table
-
 
 def features_that_pay(rows: float, mu: float, tuning: PointTuning) -> int:
     """As many features as keep the edge of the noise on their second moment at a few percent of it."""
@@ -50,7 +48,7 @@ def move_points(
     share = plan.budget("features", curator.remaining)
     count = int(classes.max()) + 1
     width = features_that_pay(rows, math.sqrt(share / plan.public.noise_factor), tuning) // 2
-    drawn = RandomFeatures.draw(SEED, image.dim, width, depth=1, bias=tuning.bias)
+    drawn = RandomFeatures.draw(tuning.seed, image.dim, width, depth=1, bias=tuning.bias)
     gates, values = (np.asarray(matrix) for matrix in drawn.layers[0])
     asked = feature_image(image, gates, values, tuning.bias)
     query = feature_moments(asked, tuning.radius, count, tuning.shares)
@@ -58,7 +56,7 @@ def move_points(
     gram, cross = unpack(query, answer.values)
     sd = float(unpack(query, answer.sd)[0][0, 0])
     gates, values = feature_matrices(asked, tuning.bias)  # as quantised, which is what was applied
-    features = RandomFeatures(((jnp.asarray(gates), jnp.asarray(values)),), tuning.bias, tuning.radius)
+    features = RandomFeatures(((jnp.asarray(gates), jnp.asarray(values)),), tuning.bias, tuning.radius, tuning.blur)
     drawn_features, drawn_labels = np.asarray(features(synthetic[0])), np.eye(count)[synthetic[1]]
     fallback = _regress(drawn_features, drawn_labels, rows, tuning.fallback_ridge * noise_edge(sd, 2 * width))
     moved = adapt_points(
@@ -73,7 +71,11 @@ def move_points(
         fallback=fallback,
         ridge=tuning.ridge,
         steps=tuning.steps,
-        seed=SEED,
+        learning_rate=tuning.rate,
+        block=tuning.block,
+        patience=tuning.patience,
+        progress=tuning.progress,
+        seed=tuning.seed,
         on_step=lambda step, loss: tell(Step(step, tuning.steps, loss)),
     )
     return np.asarray(moved.points, dtype=np.float64)

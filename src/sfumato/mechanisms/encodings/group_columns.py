@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import expit, logit
 
-from sfumato.encoding.projected import SMALLEST_MEAN, Projected, column_variances
+from sfumato.encoding.projected import BENDING, Projected, column_variances
 from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.encodings.group_shape import Shape
 from sfumato.mechanisms.questions import latent_space, unpack
@@ -39,10 +39,11 @@ def ask_columns(
     total, width = shape.counts.sum(), expected.shape[1]
     told = unpack(query, answer.values)[1].sum(axis=0) / total
     noise = float(np.linalg.norm(unpack(query, answer.sd)[1][:, 0])) / total
-    common = told[:width] * (1.0 - shrinkage_weight(width * noise**2, float((told[:width] ** 2).sum())))
+    weight = shrinkage_weight(width * noise**2, float((told[:width] ** 2).sum()), tuning.noise.margin)
+    common = told[:width] * (1.0 - weight)
     before = shape.weights @ expected
     means = shift(expected, before, np.clip(before + common, 0.0, 1.0), tuning.snap * noise)
-    variances = spread(means, shape.weights, told[width:] - common**2, noise)
+    variances = spread(means, shape.weights, told[width:] - common**2, noise, tuning.noise.margin)
     return Projected.of(projection, means, np.maximum(variances, explained), mixture)
 
 
@@ -50,14 +51,14 @@ def shift(expected: FloatArray, before: FloatArray, after: FloatArray, close: fl
     """Class means moved by the same log-odds in every class, so that the mean of a column goes from `before` to
     `after`. A column whose mean is `close` to a bound is taken to be there in every class.
     """
-    low, high = SMALLEST_MEAN, 1.0 - SMALLEST_MEAN
+    low, high = BENDING.least_mean, 1.0 - BENDING.least_mean
     moved = expit(logit(expected.clip(low, high)) + logit(after.clip(low, high)) - logit(before.clip(low, high)))
     moved[:, after < close] = low
     moved[:, after > 1.0 - close] = high
     return np.asarray(moved)
 
 
-def spread(means: FloatArray, weights: FloatArray, seconds: FloatArray, noise: float) -> FloatArray:
+def spread(means: FloatArray, weights: FloatArray, seconds: FloatArray, noise: float, margin: float) -> FloatArray:
     """Class variances: as a share of the largest there can be at the mean they are a column's own, whatever the class,
     shrunk to that of all columns together by the James-Stein weight, and more so where there is little to vary.
     """
@@ -65,5 +66,5 @@ def spread(means: FloatArray, weights: FloatArray, seconds: FloatArray, noise: f
     pooled = weights @ most
     overall = max(float(seconds.sum()), 0.0) / float(pooled.sum())
     apart = seconds - overall * pooled
-    apart *= 1.0 - shrinkage_weight(len(apart) * noise**2, float(apart @ apart))
+    apart *= 1.0 - shrinkage_weight(len(apart) * noise**2, float(apart @ apart), margin)
     return np.asarray(most * np.maximum(overall + apart / (pooled + noise), 0.0))

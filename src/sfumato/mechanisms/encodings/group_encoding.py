@@ -30,10 +30,17 @@ from sfumato.private.queries.images import ProjectedImage
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.projections import Projection
 
-CENTRES = "where each class lies, and how far rows spread"
-SHAPE = "the second moment of all rows together, for the main directions"
-SHAPES = "the shape of each class in these directions"
-COLUMNS = "every column's mean and variance, for the way back"
+PURPOSES = {  # of rounds, by name
+    "centres": "where each class lies, and how far rows spread",
+    "shape": "the second moment of all rows together, for the main directions",
+    "shapes": "the shape of each class in these directions",
+    "columns": "every column's mean and variance, for the way back",
+}
+
+
+def group_round(name: str, share: float) -> Share:
+    """A round that several mechanisms ask of columns in groups."""
+    return Share(name, share, PURPOSES[name])
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class GroupOpening:
     @property
     def first(self) -> tuple[Share, ...]:
         """Where classes lie, and their common shape."""
-        return Share("centres", self.shares[0], CENTRES), Share("shape", self.shares[1], SHAPE)
+        return group_round("centres", self.shares[0]), group_round("shape", self.shares[1])
 
     @property
     def inside(self) -> float:
@@ -55,7 +62,7 @@ class GroupOpening:
     @property
     def last(self) -> tuple[Share, ...]:
         """The distributions of single columns, for the way back."""
-        return (Share("columns", self.shares[3], COLUMNS),)
+        return (group_round("columns", self.shares[3]),)
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def ask_centres(curator: Asker, plan: Plan, projection: Projection, tuning: Grou
     answer = curator.total("centres", query, plan.budget("centres", curator.remaining))
     counts, sums, norms = unpack(query, answer.values)
     count_sd, sum_sd, _ = unpack(query, answer.sd)
-    return Centres(np.maximum(counts, tuning.fewest_rows * count_sd), sums, norms, count_sd, sum_sd[:, 0])
+    return Centres(np.maximum(counts, tuning.noise.fewest_rows * count_sd), sums, norms, count_sd, sum_sd[:, 0])
 
 
 def ask_shape(curator: Asker, plan: Plan, projection: Projection, tuning: GroupTuning) -> Shape:
@@ -95,8 +95,8 @@ def ask_shape(curator: Asker, plan: Plan, projection: Projection, tuning: GroupT
     gram_sd, cross_sd = (float(part[0, 0]) for part in unpack(query, answer.sd))
 
     # Both questions tell counts and means: counts are averaged, means weighted by how well each knows them.
-    counts = (first.counts + np.maximum(cross[0], tuning.fewest_rows * cross_sd)) / 2.0
-    counts = np.maximum(counts, tuning.fewest_rows * first.count_sd)
+    counts = (first.counts + np.maximum(cross[0], tuning.noise.fewest_rows * cross_sd)) / 2.0
+    counts = np.maximum(counts, tuning.noise.fewest_rows * first.count_sd)
     weight = (first.sum_sd**-2 / (first.sum_sd**-2 + cross_sd**-2))[:, None]
     both = weight * (first.sums / counts[:, None]) + (1.0 - weight) * (middle + cross[1:].T / counts[:, None])
     variance = np.asarray((first.sum_sd**-2 + cross_sd**-2) ** -1 / counts**2)

@@ -29,8 +29,6 @@ from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.images import ScoreImage
 from sfumato.schema.layout import FloatArray
 
-PURPOSE = "class counts, every column's distribution, the latent scale"
-
 
 @dataclass(frozen=True)
 class HistogramOpening:
@@ -40,7 +38,7 @@ class HistogramOpening:
     column_shares: tuple[float, ...]
     moment_shares: tuple[float, float, float]
     expected_kl: dict[str, float] = field(default_factory=dict)
-    purpose: str = PURPOSE
+    purpose: str = "class counts, every column's distribution, the latent scale"
 
     last: ClassVar[tuple[Share, ...]] = ()
 
@@ -88,7 +86,7 @@ class ScoreEncoding:
 
     def learn(self, curator: Asker, plan: Plan) -> LearnedScores:
         """Histograms, cleaned."""
-        marginals = clean(*ask_histograms(curator, plan), plan.layout.bins)
+        marginals = clean(*ask_histograms(curator, plan), plan.layout.bins, self.histograms.cleaning)
         return LearnedScores(marginals, Scores.of(marginals, plan.layout.bins), self.label_model)
 
 

@@ -22,14 +22,11 @@ from sfumato.mechanisms.mixture.affine_looks import affine_image, follow
 from sfumato.mechanisms.mixture.beliefs import FEWEST, Beliefs
 from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.questions import cells_at
+from sfumato.mechanisms.tuning import NoiseTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.queries.base import LATENT_BITS
 from sfumato.private.queries.images import Cells
 from sfumato.schema.layout import FloatArray, Layout, OrderedBins
-
-POINTS = 4000  # drawn from a class's noisy marginals, to lay the summary's cells where rows may be
-FAR = 3.0  # as many standard deviations a cell's count must have to count
-UNCERTAIN = 0.25  # of a cluster's variance: how well the summary knows where its mean is
 
 
 @dataclass(frozen=True)
@@ -57,29 +54,30 @@ def fit_clusters(
     """Summarise, cluster, look."""
     layout = plan.layout
     rng = np.random.default_rng(0)  # free choices: the same for every table
-    drawn = [draw_independent(marginals, layout, k, rng) for k in range(layout.classes)]
+    drawn = [draw_independent(marginals, layout, k, tuning.summary_drawn, rng) for k in range(layout.classes)]
     centres, scales = (np.stack([part(points, axis=0) for points in drawn]) for part in (np.mean, np.std))
     image = affine_image(centres, scales, layout)
     inside = [(points - c) / s for points, c, s in zip(drawn, centres, scales, strict=True)]
     small = tuning.summary_cells * (components or tuning.most_components)
     laid = cells_at(image, [lay(z, small) for z in inside])
-    summaries = summarise(curator, laid, inside, marginals, plan.budget("summary"))
+    summaries = summarise(curator, laid, inside, marginals, plan.budget("summary"), tuning.noise)
     found = [cluster(summary, components, tuning.most_components) for summary in summaries]
     cells = cells_at(image, [each.centres for each in found])
-    beliefs = follow(curator, plan.repeats("moments"), first_beliefs(found, centres, scales), layout, cells)
+    first = first_beliefs(found, centres, scales, tuning.summary_doubt)
+    beliefs = follow(curator, plan.repeats("moments"), first, layout, cells)
     counts = np.maximum(beliefs.counts, FEWEST)
     return GaussianMixture(counts / counts.sum(), beliefs.means, beliefs.covariances, np.array(cells.classes))
 
 
-def draw_independent(marginals: Marginals, layout: Layout, k: int, rng: np.random.Generator) -> FloatArray:
-    """Points of class k whose columns follow the noisy histograms, each on its own."""
+def draw_independent(marginals: Marginals, layout: Layout, k: int, number: int, rng: np.random.Generator) -> FloatArray:
+    """So many points of class k whose columns follow the noisy histograms, each on its own."""
     columns = []
     for masses, bins in zip(marginals.masses, layout.bins, strict=True):
         assert isinstance(bins, OrderedBins)
-        codes = rng.choice(len(masses[k]), size=POINTS, p=masses[k] / masses[k].sum())
+        codes = rng.choice(len(masses[k]), size=number, p=masses[k] / masses[k].sum())
         half = (bins.step or 0.0) / 2.0
         low, high = bins.low[codes] - half, bins.high[codes] + half
-        columns.append(low + rng.random(POINTS) * (high - low))
+        columns.append(low + rng.random(number) * (high - low))
     return np.stack(columns, axis=1)
 
 
@@ -90,9 +88,16 @@ def lay(points: FloatArray, number: int) -> FloatArray:
 
 
 def summarise(
-    curator: Asker, cells: Cells, inside: list[FloatArray], marginals: Marginals, mu_squared: float
+    curator: Asker,
+    cells: Cells,
+    inside: list[FloatArray],
+    marginals: Marginals,
+    mu_squared: float,
+    tuning: NoiseTuning,
 ) -> list[Summary]:
-    """Ask how many rows each small cell holds, and where in it they are."""
+    """Ask how many rows each small cell holds, and where in it they are. A cell whose count is below
+    `tuning.fewest_rows` standard deviations counts as empty.
+    """
     classes, radii, variances, expected = np.array(cells.classes), [], [], []
     for k, (points, grid) in enumerate(zip(inside, cells.centres, strict=True)):
         centres = grid * 2.0**-LATENT_BITS
@@ -101,8 +106,8 @@ def summarise(
         radii += [radius(square)] * len(centres)
         variances.append(square / points.shape[1])
         expected += [marginals.counts[k] / len(centres)] * len(centres)
-    moved, counts, sd = move_centres(curator, "summary", cells, np.array(expected), radii, mu_squared)
-    heavy = np.where(counts > FAR * sd, counts, 0.0)
+    moved, counts, sd = move_centres(curator, "summary", cells, np.array(expected), radii, mu_squared, tuning)
+    heavy = np.where(counts > tuning.fewest_rows * sd, counts, 0.0)
     return [
         Summary(np.asarray(grid * 2.0**-LATENT_BITS, dtype=np.float64), heavy[classes == k], variance)
         for k, (grid, variance) in enumerate(zip(moved.centres, variances, strict=True))
@@ -139,8 +144,8 @@ def _information(found: Clusters) -> float:
     return float(likelihood - 0.5 * len(share) * (1 + 2 * dim) * np.log(total))
 
 
-def first_beliefs(found: list[Clusters], centres: FloatArray, scales: FloatArray) -> Beliefs:
-    """What the summaries say of the clusters, in data units."""
+def first_beliefs(found: list[Clusters], centres: FloatArray, scales: FloatArray, doubt: float) -> Beliefs:
+    """What the summaries say of the clusters, in data units; `doubt` is of a cluster's variance."""
     sizes = [len(each.counts) for each in found]
     scale = np.repeat(scales, sizes, axis=0)
     counts = np.maximum(np.concatenate([each.counts for each in found]), FEWEST)
@@ -150,7 +155,7 @@ def first_beliefs(found: list[Clusters], centres: FloatArray, scales: FloatArray
         counts,
         counts**2,
         np.repeat(centres, sizes, axis=0) + np.concatenate([each.centres for each in found]) * scale,
-        UNCERTAIN * variances[:, :, None] * unit,
+        doubt * variances[:, :, None] * unit,
         variances[:, :, None] * unit,
         unit / np.sqrt(variances)[:, :, None],
         np.full(len(counts), 2.0 / (len(unit) + 1)),

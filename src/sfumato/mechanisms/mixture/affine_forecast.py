@@ -18,7 +18,7 @@ from sfumato.mechanisms.budget import fill
 from sfumato.mechanisms.clipping import Clip, best_radii
 from sfumato.schema.layout import FloatArray
 
-TRIED = np.linspace(0.1, 0.9, 17)  # shares of the histograms
+SHARES_TRIED = np.linspace(0.1, 0.9, 17)  # shares of the histograms
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ class Forecast:
 
 def best_forecast(counts: FloatArray, sizes: Sequence[int], mu: float, looks: int) -> Forecast:
     """The forecast whose histograms have the best share, for classes of so many rows and columns of so many bins."""
-    return min((forecast(counts, sizes, mu, float(share), looks) for share in TRIED), key=lambda found: found.total)
+    return min(
+        (forecast(counts, sizes, mu, float(share), looks) for share in SHARES_TRIED), key=lambda found: found.total
+    )
 
 
 def broken_stick(classes: int) -> FloatArray:

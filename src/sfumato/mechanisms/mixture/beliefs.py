@@ -17,7 +17,7 @@ from sfumato.schema.layout import FloatArray
 
 NARROWEST = 0.01  # of an eigenvalue, in units of the shape that was looked at
 NODES = 256  # of the integral over an eigenvalue
-REACH = 6.0  # standard deviations that the integral covers
+COVERED = 6.0  # standard deviations that the integral covers
 FEWEST = 1.0  # rows in a class
 
 
@@ -103,8 +103,8 @@ def settle_eigenvalues(values: FloatArray, noise: FloatArray) -> tuple[FloatArra
     given the others. Times the normal likelihood that is a normal around values - noise, cut off at NARROWEST.
     """
     middle, sd = values - noise, np.sqrt(noise)
-    low = np.log(np.maximum(middle - REACH * sd, NARROWEST))
-    high = np.log(np.maximum(middle, NARROWEST) + REACH * sd)
+    low = np.log(np.maximum(middle - COVERED * sd, NARROWEST))
+    high = np.log(np.maximum(middle, NARROWEST) + COVERED * sd)
     x = np.exp(low[..., None] + (high - low)[..., None] * np.linspace(0.0, 1.0, NODES))
     log_density = -0.5 * ((x - middle[..., None]) / sd[..., None]) ** 2
     density = x * np.exp(log_density - log_density.max(axis=-1, keepdims=True))  # nodes are even in log x

@@ -64,8 +64,10 @@ class Space:
         return [radius(max(spread, SPREAD_FLOOR)) for spread in self.spreads]
 
 
-def look(curator: Asker, name: str, space: Space, expected: FloatArray, mu_squared: float) -> Look:
-    """Ask for count, sum and second moment per class; `expected[k]` is what is known of the counts."""
+def look(curator: Asker, name: str, space: Space, expected: FloatArray, mu_squared: float, margin: float) -> Look:
+    """Ask for count, sum and second moment per class; `expected[k]` is what is known of the counts, and `margin`
+    that of shrinkage.
+    """
     dim = space.image.dim
     latent = latent_space(space.image, space.radii, None if space.is_plain else list(space.maps))
     query = GroupSums(latent, moment_costs(expected, dim, radius(dim)).shares, "outer")
@@ -79,7 +81,7 @@ def look(curator: Asker, name: str, space: Space, expected: FloatArray, mu_squar
     means = sums / size[:, None]
     mean_sd = sum_sd[:, 0] / size
     # The square of a noisy mean is mostly the square of its noise in a small class: shrink it first.
-    known = shrink_class_means(means, np.broadcast_to(mean_sd[:, None] ** 2, means.shape))
+    known = shrink_class_means(means, np.broadcast_to(mean_sd[:, None] ** 2, means.shape), margin)
     return Look(
         maps=maps,
         counts=counts,

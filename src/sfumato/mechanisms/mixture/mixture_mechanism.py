@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from sfumato.config import option
+from sfumato.config import ROUND, UNRECORDED, option
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.checks import check_components, check_one_of, check_share
-from sfumato.mechanisms.tuning import ADAPT, MIXTURE, ROUND, GroupTuning, HistogramTuning, LabelTuning
+from sfumato.mechanisms.tuning import ADAPT, MIXTURE, GroupTuning, HistogramTuning, LabelTuning, NoiseTuning
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
@@ -41,6 +41,16 @@ class MixtureTuning:
     tightest: float = option(
         0.2, help="What cells are taken to leave of a class's spread at the least.", unit="share", source=ROUND
     )
+    noise: NoiseTuning = option(NoiseTuning(), help="How noisy answers are read.", source=MIXTURE)
+    constant_column: float = option(
+        0.02, help="A column below this is as good as constant.", unit="variance of its scores", source=UNRECORDED
+    )
+    farthest_mean: float = option(
+        1.0,
+        help="How far moments may move a class from where histograms put it.",
+        unit="latent units",
+        source=UNRECORDED,
+    )
     looks: int = option(4, help="In data units: looks at the moments.", unit="rounds", source=AFFINE)
     cluster_histogram_share: float = option(
         0.1, help="In data units: what clusters leave to histograms.", unit="of mu^2", source=COMPONENTS
@@ -49,6 +59,18 @@ class MixtureTuning:
         0.3, help="In data units: for the small cells that clusters are found in.", unit="of mu^2", source=COMPONENTS
     )
     summary_cells: int = option(6, help="In data units: small cells for each cluster.", source=COMPONENTS)
+    summary_drawn: int = option(
+        4000,
+        help="In data units: points of noisy histograms that the small cells are laid by.",
+        unit="rows a class",
+        source=UNRECORDED,
+    )
+    summary_doubt: float = option(
+        0.25,
+        help="In data units: how well the small cells tell a cluster's mean.",
+        unit="of the cluster's variance",
+        source=UNRECORDED,
+    )
     histograms: HistogramTuning = option(HistogramTuning(), help="What is assumed of columns.", source=MIXTURE)
     labels: LabelTuning = option(LabelTuning(), help="How labels are adapted.", source=ADAPT)
     groups: GroupTuning = option(GroupTuning(), help="How columns in groups are asked for.", source="docs/proofs")

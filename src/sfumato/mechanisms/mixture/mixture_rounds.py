@@ -13,7 +13,7 @@ from sfumato.errors import ArgumentError
 from sfumato.mechanisms.adapting import Adapting, refuse_alpha, what_adapts
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, as_rounds, moment_costs, radius, repeated
-from sfumato.mechanisms.encodings.group_encoding import SHAPES, GroupEncoding
+from sfumato.mechanisms.encodings.group_encoding import GroupEncoding, group_round
 from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreEncoding, cell_sd
 from sfumato.mechanisms.mixture.affine_forecast import best_forecast, broken_stick
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.mixture.mixture_mechanism import Mixture, MixtureTuning
 
 NO_SPREAD = 1e-9  # of a class whose columns are all constant: there is nothing to tell apart
-PILOT = "how the columns go together, a first look"
-FINAL = "the same, in the shape that the first look found"
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,8 @@ def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
     if number == 1:
         pilot = tuning.pilot_share
         inside: tuple[Share, ...] = (
-            Share("moments", opening.inside * pilot, PILOT),
-            Share("moments again", opening.inside * (1.0 - pilot), FINAL),
+            Share("moments", opening.inside * pilot, "how the columns go together, a first look"),
+            Share("moments again", opening.inside * (1.0 - pilot), "the same, in the shape that the first look found"),
         )
     else:
         inside = _cells(opening.inside, tuning)
@@ -122,7 +120,7 @@ def _plan_groups(mechanism: Mixture, public: Public) -> Plan:
     refuse_alpha(mechanism.alpha, adapted, "projected")
     opening = encoding.rounds(public)
     aside = Adapting.of(adapted, encoding, public)
-    shares = aside.after((*opening.first, Share("shapes", opening.inside, SHAPES), *opening.last))
+    shares = aside.after((*opening.first, group_round("shapes", opening.inside), *opening.last))
     rounds = as_rounds(shares, public.mu)
     notes = {"Gaussians a class": 1}
     return Plan(mechanism.name, encoding.name, public, public.mu, rounds, MixtureDetails(1), notes=notes)

@@ -48,7 +48,7 @@ def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
     reserved = Reserved(curator, sum(each.share for each in plan.repeats("labels")) * plan.mu**2)
     learned = ScoreEncoding(tuning.histograms, tuning.labels).learn(reserved, plan)
     if components == 1:
-        scores, mixture = fit_one_gaussian(reserved, plan, learned)
+        scores, mixture = fit_one_gaussian(reserved, plan, learned, tuning)
     else:
         scores, mixture = fit_components(reserved, plan, learned, components, tuning)
     if not plan.has("labels"):
@@ -61,7 +61,8 @@ def fit_groups(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
     """Columns in groups: one Gaussian a class, in the main directions that all classes share."""
     learned = GroupEncoding(mechanism.tuning.groups).learn(curator, plan)
     found = one_cell_each(learned.image, learned.counts, learned.spreads)
-    mixture = learned.mixture(found, ask_shapes(curator, found, plan.budget("shapes")))
+    shapes = ask_shapes(curator, found, plan.budget("shapes"), mechanism.tuning.groups.noise)
+    mixture = learned.mixture(found, shapes)
     encoder = learned.encoder(curator, plan, mixture)
     labels = learned.labels(curator, plan, encoder, mixture, 0.0) if plan.has("labels") else None
     return encoder, mixture, labels
@@ -72,7 +73,7 @@ def fit_affine(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
     components, bins = plan.part(MixtureDetails).components, plan.layout.bins
     histograms, sd = ask_histograms(curator, plan)
     if components != 1:
-        marginals = clean(histograms, sd, bins)
+        marginals = clean(histograms, sd, bins, mechanism.tuning.histograms.cleaning)
         return Affine(), fit_clusters(curator, plan, marginals, components, mechanism.tuning), None
     beliefs = follow(curator, plan.repeats("moments"), first_beliefs(locate(histograms, sd, bins)), plan.layout)
     counts = np.maximum(beliefs.counts, FEWEST)

@@ -22,59 +22,64 @@ from sfumato.mechanisms.mixture.class_moments import (
     look,
     to_plain,
 )
+from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.shrinkage import nearest_correlation, shrink_to_pooled
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.schema.layout import FloatArray, Layout
 
-CONSTANT_COLUMN = 0.02  # variance of a column's scores below which it is as good as constant
-FARTHEST_MEAN = 1.0  # of a class, in latent units: histograms are never that wrong
 
-
-def fit_one_gaussian(curator: Asker, plan: Plan, learned: LearnedScores) -> tuple[Scores, GaussianMixture]:
+def fit_one_gaussian(
+    curator: Asker, plan: Plan, learned: LearnedScores, tuning: MixtureTuning
+) -> tuple[Scores, GaussianMixture]:
     """Look at the moments in the plain space, and again in the shape that was found, or plain if that tells more."""
     scores, marginals = learned.scores, learned.marginals
     variances = scores.variances()
     plain = Space.plain(learned.image, learned.spreads)
     pilot_budget = plan.budget("moments")
-    pilot = look(curator, "moments", plain, marginals.counts, pilot_budget)
-    shapes = settle(pilot.covariances, entry_noise(pilot), variances)
+    pilot = look(curator, "moments", plain, marginals.counts, pilot_budget, tuning.noise.margin)
+    shapes = settle(pilot.covariances, entry_noise(pilot), variances, tuning)
     space = choose_space(plain, shapes, pilot, curator.remaining / pilot_budget)
-    final = look(curator, "moments again", space, marginals.counts, curator.remaining)
+    final = look(curator, "moments again", space, marginals.counts, curator.remaining, tuning.noise.margin)
 
     one, two = entry_noise(pilot), entry_noise(final)
-    settled = settle(to_plain(combine(pilot, final)[0], final), one * two / (one + two), variances)
-    correlations = [nearest_correlation(scores.latent_correlation(c, k)) for k, c in enumerate(settled)]
+    both = to_plain(combine(pilot, final)[0], final)
+    settled = settle(both, one * two / (one + two), variances, tuning)
+    floor = tuning.noise.eigenvalue_floor
+    correlations = [nearest_correlation(scores.latent_correlation(c, k), floor) for k, c in enumerate(settled)]
     counts = class_counts(marginals, plan.layout, pilot, final)
-    means = latent_means(scores, marginals, pilot, final)
+    means = latent_means(scores, marginals, pilot, final, tuning.farthest_mean)
     return scores, GaussianMixture(counts / counts.sum(), means, np.stack(correlations))
 
 
-def settle(covariances: FloatArray, noise: FloatArray, variances: FloatArray) -> FloatArray:
+def settle(covariances: FloatArray, noise: FloatArray, variances: FloatArray, tuning: MixtureTuning) -> FloatArray:
     """Covariances of the scores, with the noise shrunk away and the variances that the marginals imply.
 
     In units of correlation, all classes together are shrunk towards independence and each class towards
-    all classes together, each by the James-Stein weight: noise energy over squared distance.
+    all classes together, each by the James-Stein weight: noise energy over squared distance. A column that
+    is as good as constant goes with no other.
     """
-    live = variances > CONSTANT_COLUMN
+    live = variances > tuning.constant_column
     scale = np.sqrt(np.where(live, variances, 1.0))
     units = np.einsum("ki,kj->kij", scale, scale)
     free = np.einsum("ki,kj->kij", live, live) & ~np.eye(variances.shape[1], dtype=bool)
-    mixed = shrink_to_pooled(np.where(free, covariances / units, 0.0), np.where(free, noise / units**2, 0.0), 0.0)
+    scaled, scaled_noise = np.where(free, covariances / units, 0.0), np.where(free, noise / units**2, 0.0)
+    mixed = shrink_to_pooled(scaled, scaled_noise, 0.0, tuning.noise.margin)
     own = np.where(free, mixed, 0.0) + np.eye(variances.shape[1])
-    return np.stack([nearest_correlation(m) for m in own]) * units
+    return np.stack([nearest_correlation(m, tuning.noise.eigenvalue_floor) for m in own]) * units
 
 
-def latent_means(scores: Scores, marginals: Marginals, pilot: Look, final: Look) -> FloatArray:
+def latent_means(scores: Scores, marginals: Marginals, pilot: Look, final: Look, farthest: float) -> FloatArray:
     """Where each class's latent mean lies, once the moments have corrected the histograms.
 
-    The histograms put it at zero with an error of known size; the two looks measure it again.
+    The histograms put it at zero with an error of known size; the two looks measure it again. Histograms are
+    never wrong by more than `farthest`.
     """
     measured, variance = combine_means(pilot, final, np.zeros_like(pilot.means))
     offset = measured - scores.means()
     energy = np.stack([_score_energy(scores, marginals, k) for k in range(scores.classes)])
     prior = marginals.sd**2 * energy / marginals.counts[:, None] ** 2
     slope = np.stack([scores.hermite(k)[:, 0] for k in range(scores.classes)]).clip(0.1)
-    return np.asarray((offset * prior / (prior + variance) / slope).clip(-FARTHEST_MEAN, FARTHEST_MEAN))
+    return np.asarray((offset * prior / (prior + variance) / slope).clip(-farthest, farthest))
 
 
 def _score_energy(scores: Scores, marginals: Marginals, k: int) -> FloatArray:

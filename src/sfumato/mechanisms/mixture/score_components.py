@@ -17,11 +17,12 @@ from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import moment_costs, radius
 from sfumato.mechanisms.cell_shapes import divide_weights
 from sfumato.mechanisms.encodings.score_encoding import LearnedScores
-from sfumato.mechanisms.lloyd import FEWEST_ROWS, move_centres
+from sfumato.mechanisms.lloyd import move_centres
 from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.mixture.mixture_rounds import best_number
 from sfumato.mechanisms.questions import around, cells_at, latent_space, unpack
-from sfumato.mechanisms.shrinkage import EIGENVALUE_FLOOR, shrink_to_zero, shrinkage_weight
+from sfumato.mechanisms.shrinkage import shrink_to_zero, shrinkage_weight
+from sfumato.mechanisms.tuning import NoiseTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.queries.base import LATENT_BITS
 from sfumato.private.queries.group_sums import GroupSums
@@ -45,9 +46,10 @@ def fit_components(
     rounds = plan.repeats("cells")
     for each in rounds:
         radii = [radius(spreads[k]) for k in cells.classes]
-        cells, counts, sd = move_centres(curator, each.title, cells, counts, radii, lloyd_budget / len(rounds))
-        counts = np.maximum(counts, FEWEST_ROWS * sd)
-    counts, means, covariances = look_inside(curator, cells, counts, spreads, tuning.tightest)
+        budget = lloyd_budget / len(rounds)
+        cells, counts, sd = move_centres(curator, each.title, cells, counts, radii, budget, tuning.noise)
+        counts = np.maximum(counts, tuning.noise.fewest_rows * sd)
+    counts, means, covariances = look_inside(curator, cells, counts, spreads, tuning)
     classes = np.array(cells.classes)
     weights = divide_weights(learned.marginals.weights, classes, counts)
     mixture = GaussianMixture(weights, means, covariances, classes)
@@ -62,13 +64,13 @@ def starts(sizes: Sequence[int], scales: FloatArray, start_scale: float) -> list
 
 
 def look_inside(
-    curator: Asker, cells: Cells, expected: FloatArray, spreads: FloatArray, tightest: float
+    curator: Asker, cells: Cells, expected: FloatArray, spreads: FloatArray, tuning: MixtureTuning
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """All that is left of the budget on the moments of the cells: counts, means and settled covariances."""
     dim, classes = cells.image.dim, np.array(cells.classes)
     centres = np.concatenate(cells.centres) * 2.0**-LATENT_BITS
     within = np.array(
-        [_within(expected[classes == k], centres[classes == k], s, tightest) for k, s in enumerate(spreads)]
+        [_within(expected[classes == k], centres[classes == k], s, tuning.tightest) for k, s in enumerate(spreads)]
     )
     radii = [radius(within[k]) for k in classes]
     latent = latent_space(around(cells), radii, cells=cells)
@@ -76,10 +78,10 @@ def look_inside(
     answer = curator.total("moments", query, curator.remaining)
     counts, sums, seconds = unpack(query, answer.values)
     count_sd, sum_sd, second_sd = unpack(query, answer.sd)
-    size = np.maximum(counts, FEWEST_ROWS * count_sd)
-    steps = shrink_to_zero(sums / size[:, None], sum_sd[:, 0] / size)
+    size = np.maximum(counts, tuning.noise.fewest_rows * count_sd)
+    steps = shrink_to_zero(sums / size[:, None], sum_sd[:, 0] / size, tuning.noise.margin)
     covariances = seconds / size[:, None, None] - np.einsum("ci,cj->cij", steps, steps)
-    settled = settle_within(covariances, second_sd[:, 0, 0] / size, size, classes)
+    settled = settle_within(covariances, second_sd[:, 0, 0] / size, size, classes, tuning.noise)
     return size, centres + steps, settled
 
 
@@ -89,7 +91,9 @@ def _within(counts: FloatArray, centres: FloatArray, spread: float, tightest: fl
     return max(spread - between, tightest * spread)
 
 
-def settle_within(covariances: FloatArray, sd: FloatArray, counts: FloatArray, classes: IntArray) -> FloatArray:
+def settle_within(
+    covariances: FloatArray, sd: FloatArray, counts: FloatArray, classes: IntArray, tuning: NoiseTuning
+) -> FloatArray:
     """Covariances shrunk towards their class's within-covariance by the James-Stein weight, and their
     eigenvalues floored.
     """
@@ -100,8 +104,8 @@ def settle_within(covariances: FloatArray, sd: FloatArray, counts: FloatArray, c
         pooled = np.einsum("c,cij->ij", counts[mine] / counts[mine].sum(), covariances[mine])
         for c in mine:
             energy = sd[c] ** 2 * dim * (dim + 1) / 2.0
-            weight = shrinkage_weight(energy, float(((covariances[c] - pooled) ** 2).sum()))
+            weight = shrinkage_weight(energy, float(((covariances[c] - pooled) ** 2).sum()), tuning.margin)
             settled[c] = covariances[c] + weight * (pooled - covariances[c])
     values, vectors = np.linalg.eigh(settled)
-    floored = (vectors * np.maximum(values, EIGENVALUE_FLOOR)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    floored = (vectors * np.maximum(values, tuning.eigenvalue_floor)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     return np.asarray((floored + np.swapaxes(floored, 1, 2)) / 2.0)

@@ -7,14 +7,12 @@ import numpy as np
 from sfumato.mechanisms.slicing.slicing_mechanism import WaveTuning
 from sfumato.schema.layout import FloatArray
 
-SEED = 0
-
 
 def frames(dim: int, slice_dim: int, tuning: WaveTuning) -> FloatArray:
     """Frequencies on random slices: for each a random orthonormal frame of `slice_dim` directions in the space of a few
     random columns, and a normal vector in it.
     """
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(tuning.seed)
     span = min(tuning.span, dim)
     found = np.zeros((tuning.fewest, dim))
     for i in range(tuning.fewest):
@@ -28,7 +26,7 @@ def planes(dim: int, tuning: WaveTuning) -> FloatArray:
     """Frequencies on the planes of every two coordinates, diagonal one way or the other: in many dimensions random
     directions are all alike, and see next to nothing of any two.
     """
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(tuning.seed)
     pairs = [(i, j) for i in range(dim) for j in range(i)] or [(0, 0)]
     count = int(np.clip(tuning.a_plane * len(pairs), tuning.fewest, tuning.most))
     found = np.zeros((count, dim))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from sfumato.config import option
+from sfumato.config import ROUND, option
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.checks import check_one_of, check_whole
-from sfumato.mechanisms.tuning import GROUPS, MIXTURE, ROUND, GroupTuning, HistogramTuning
-from sfumato.training.settings import Training
+from sfumato.mechanisms.tuning import GROUPS, MIXTURE, GroupTuning, HistogramTuning
+from sfumato.training.settings import ADULT, Training
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MOST_SLICES = 1 << 20
 MOST_SLICE_DIM = 16
-ADULT = "docs/proofs/slicing.md, section 9: an 80/20 split of UCI Adult's train rows"
 MNIST = "docs/proofs/slicing.md, section 9: a 50,000/10,000 split of MNIST's train digits"
 
 
@@ -37,6 +36,7 @@ class WaveTuning:
     fewest: int = option(400, help="Waves at the least, and for ordinary columns.", unit="waves", source=ADULT)
     most: int = option(3000, help="Waves at the most.", unit="waves", source=ROUND)
     a_plane: float = option(2.5, help="Waves for every plane of two coordinates.", unit="waves", source=MNIST)
+    seed: int = option(0, help="Of the frequencies, which are public.", source="any will do")
 
 
 @dataclass(frozen=True)

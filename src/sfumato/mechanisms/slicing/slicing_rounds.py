@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, as_rounds, radius
-from sfumato.mechanisms.encodings.group_encoding import CENTRES, COLUMNS, SHAPE
+from sfumato.mechanisms.encodings.group_encoding import group_round
 from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreEncoding, cell_sd
 from sfumato.mechanisms.questions import projected_image, row_question, score_image
 from sfumato.mechanisms.slicing.row_planning import plan_rows
@@ -25,9 +25,6 @@ from sfumato.schema.projections import Projection
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.slicing.slicing_mechanism import Slicing
-
-WAVES = "class sums of cosines and sines along random slices: what generators are trained on"
-ROWS = "every row with noise of its own: what generators are trained on"
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,11 @@ def plan_slicing(mechanism: Slicing, public: Public) -> Plan:
     if mechanism.training is not None:
         check_image(mechanism.training, image_of(public.layout))
     histograms, first = _first_rounds(mechanism, public)
-    last = Share("rows", 1.0, ROWS) if mechanism.form == "rows" else Share("waves", 1.0, WAVES)
+    if mechanism.form == "rows":
+        last = Share("rows", 1.0, "every row with noise of its own: what generators are trained on")
+    else:
+        purpose = "class sums of cosines and sines along random slices: what generators are trained on"
+        last = Share("waves", 1.0, purpose)
     before = sum(each.share for each in first)
     left = 1.0 - before
     beside = public.mu * math.sqrt(1.0 - left)
@@ -98,9 +99,9 @@ def _first_rounds(mechanism: Slicing, public: Public) -> tuple[HistogramOpening 
         return opening, (Share("histograms", share, opening.purpose),)
     if rows:
         centres, columns = tuning.groups_before_rows
-        return None, (Share("centres", centres, CENTRES), Share("columns", columns, COLUMNS))
+        return None, (group_round("centres", centres), group_round("columns", columns))
     centres, shape, columns = tuning.groups_before_waves
-    shares = Share("centres", centres, CENTRES), Share("shape", shape, SHAPE), Share("columns", columns, COLUMNS)
+    shares = group_round("centres", centres), group_round("shape", shape), group_round("columns", columns)
     return None, shares
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sfumato.errors import ArgumentError
-from sfumato.models.base import DRAWS_PER_ROW, LARGEST_DRAW, SMALLEST_DRAW, GivenCell, Model
+from sfumato.models.base import REJECTION, GivenCell, Model
 from sfumato.schema.conditions import parse
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
@@ -57,15 +57,15 @@ class Held:
 def keep_where(draw: Callable[[int], pd.DataFrame], n: int, holds: Holds) -> Iterator[pd.DataFrame]:
     """Rows for which a condition holds, by rejection."""
     kept, drawn, yielded = 0, 0, False
-    most = max(n, 1) * DRAWS_PER_ROW
+    most = max(n, 1) * REJECTION.draws_a_row
     while kept < n or not yielded:
-        if drawn >= most or (drawn >= SURE_DRAWS and 2 * kept * DRAWS_PER_ROW < drawn):
+        if drawn >= most or (drawn >= SURE_DRAWS and 2 * kept * REJECTION.draws_a_row < drawn):
             raise ArgumentError(
                 f"where kept {kept} of {drawn} rows drawn, and {n} were wanted; "
                 "ask for less, or fix what can be fixed by given"
             )
         rate = max(kept, 1) / max(drawn, 1)
-        size = min(int(np.clip((n - kept) / rate * 1.2, SMALLEST_DRAW, LARGEST_DRAW)), most - drawn)
+        size = min(REJECTION.size(n - kept, rate), most - drawn)
         frame = draw(size)
         frame = frame[holds(frame)].iloc[: n - kept]
         drawn, kept, yielded = drawn + size, kept + len(frame), True

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.published import generator
-from sfumato.published.generator import Encoding, check_levels, limits, trainers
+from sfumato.published import row_generator
+from sfumato.published.row_generator import Encoding, check_levels, limits, trainers
 
 ENCODING = Encoding(np.array([-3.0, 0.0]), np.array([3.0, 8.0]), (3, 2))
 SIGMAS = 5.5
@@ -58,6 +58,6 @@ def test_bad_arguments_and_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> N
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(generator, "import_module", missing)
+    monkeypatch.setattr(row_generator, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"this needs an extra: pip install sfumato\[train\]"):
         trainers("this")

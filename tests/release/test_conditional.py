@@ -23,10 +23,10 @@ from sfumato import cli
 from sfumato.encoding.boxes import Boxes
 from sfumato.errors import ArgumentError
 from sfumato.models import MixtureModel
-from sfumato.models.base import DRAWS_PER_ROW, LARGEST_DRAW
+from sfumato.models.base import REJECTION
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.release import conditions
-from sfumato.release.conditions import Held
+from sfumato.release import conditional
+from sfumato.release.conditional import Held
 from sfumato.release.release import BATCH_ROWS
 
 LIMIT = 6.0
@@ -475,12 +475,12 @@ def test_where_gives_up_after_its_share_of_draws(release: sf.Release, monkeypatc
     monkeypatch.setattr(sf.Release, "_frame", counting)
     with pytest.raises(ArgumentError, match="where kept 0 of 20000 rows drawn, and 20 were wanted"):
         release.sample(20, seed=0, where="age > 100")
-    assert sum(drawn) == 20 * DRAWS_PER_ROW
-    assert max(drawn) <= LARGEST_DRAW
+    assert sum(drawn) == 20 * REJECTION.draws_a_row
+    assert max(drawn) <= REJECTION.most
 
 
 def test_where_gives_up_early_when_there_is_no_hope(release: sf.Release, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conditions, "SURE_DRAWS", 1 << 17)
+    monkeypatch.setattr(conditional, "SURE_DRAWS", 1 << 17)
     with pytest.raises(ArgumentError, match=r"where kept 0 of 1[0-9]{5} rows drawn, and 1000000 were wanted"):
         release.sample(1_000_000, seed=0, where="age > 100")
 

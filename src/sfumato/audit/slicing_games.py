@@ -36,10 +36,10 @@ from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 
-COLUMNS = [f"x{i}" for i in range(6)]
-SPACE = Schema.of({"label": "group", "columns": dict.fromkeys(COLUMNS, NUMBER) | {"group": GROUP}})
-VECTORS = row_question(score_image([[np.array([-CORNER, 0.0, CORNER])] * len(COLUMNS)] * 2), classes=2, radius=RADIUS)
-HISTOGRAMS = Histograms((3,) * len(COLUMNS), 2, (1.0 / len(COLUMNS),) * len(COLUMNS))
+NAMES = [f"x{i}" for i in range(6)]
+SPACE = Schema.of({"label": "group", "columns": dict.fromkeys(NAMES, NUMBER) | {"group": GROUP}})
+VECTORS = row_question(score_image([[np.array([-CORNER, 0.0, CORNER])] * len(NAMES)] * 2), classes=2, radius=RADIUS)
+HISTOGRAMS = Histograms((3,) * len(NAMES), 2, (1.0 / len(NAMES),) * len(NAMES))
 BESIDE = 0.3  # of what is claimed, the mu that histograms take
 WHERE = "how many rows, and how much noise, learned statistic"
 
@@ -87,8 +87,8 @@ class RowsGame:
         return without, with_row
 
     def _summed(self, value: float, label: str) -> Summed:
-        crowd = [(*(MIDDLE,) * len(COLUMNS), "a")] * self.crowd
-        frame = pd.DataFrame([*crowd, (*(value,) * len(COLUMNS), label)], columns=[*COLUMNS, "group"])
+        crowd = [(*(MIDDLE,) * len(NAMES), "a")] * self.crowd
+        frame = pd.DataFrame([*crowd, (*(value,) * len(NAMES), label)], columns=[*NAMES, "group"])
         engine = self.engine(Source(open_table(frame), Layout.of(SPACE)), workers=1)
         return Summed(engine.total(HISTOGRAMS), engine.public, engine.rows(VECTORS))
 
@@ -111,7 +111,7 @@ def slicing_rows(claim: Claim, adjacency: Adjacency) -> list[RowsGame]:
         RowsGame("the only row replaced by its opposite, slices", claim, 3, 0, opposite),
         RowsGame("a row in a crowd replaced by its opposite, slices", claim, 3, 3, opposite),
         RowsGame("a row replaced by one that counts nowhere, slices", claim, 3, 1, nowhere),
-        RowsGame("the only row replaced by its opposite, whole rows", claim, len(COLUMNS), 0, opposite),
+        RowsGame("the only row replaced by its opposite, whole rows", claim, len(NAMES), 0, opposite),
     ]
 
 
@@ -127,11 +127,11 @@ class PrintedGame:
 
     @cached_property
     def _sigma(self) -> float:
-        return theorem_sigma(self.claim.epsilon, self.claim.delta, dim=len(COLUMNS), projections=3)
+        return theorem_sigma(self.claim.epsilon, self.claim.delta, dim=len(NAMES), projections=3)
 
     def play(self, with_row: bool, seed: int | None) -> FloatArray:
         """One run of the game: what the attacker sees, as numbers."""
-        row = np.zeros((1, len(COLUMNS)))
+        row = np.zeros((1, len(NAMES)))
         row[0, 0] = self.distance * with_row
         found = release_slices(row, 3, self._sigma, np.random.default_rng(seed))
         shown = self.distance * found.directions[0]

@@ -15,8 +15,8 @@ from tests.mechanisms.clustmix.test_clustmix_run import TUNING, TWO
 import sfumato as sf
 from sfumato.accounting import mu_of
 from sfumato.mechanisms.budget import radius
-from sfumato.mechanisms.clustmix.cells import find_cells, merge, smallest_cell
-from sfumato.mechanisms.clustmix.cells import starts as drawn_starts
+from sfumato.mechanisms.clustmix.clustmix_cells import find_cells, merge, smallest_cell
+from sfumato.mechanisms.clustmix.clustmix_cells import starts as drawn_starts
 from sfumato.mechanisms.questions import score_image, unpack
 from sfumato.private.accounting import Adjacency, delta_of
 from sfumato.private.queries.base import Answer

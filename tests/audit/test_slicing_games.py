@@ -14,7 +14,7 @@ from tests.audit import faults
 from sfumato.audit.game import Claim, Game
 from sfumato.audit.mixture import FitGame, file_numbers, noisy_rows, slicing
 from sfumato.audit.run import AUDITS, Verdict, decide, run
-from sfumato.audit.slicing import PrintedGame, published_slicing, slicing_rows
+from sfumato.audit.slicing_games import PrintedGame, published_slicing, slicing_rows
 from sfumato.mechanisms.slicing import SlicingTuning, WaveTuning
 from sfumato.models import GeneratorModel
 from sfumato.private.accounting import Adjacency

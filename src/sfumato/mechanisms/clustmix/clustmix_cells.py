@@ -48,7 +48,7 @@ def find_cells(
     held = np.repeat(learned.counts / sizes, sizes)
     for each in plan.repeats("cells"):
         radii = [radius(spreads[k]) for k in cells.classes]
-        cells, held, _ = move_centres(curator, each.title, cells, held, radii, plan.spend(each))
+        cells, held, _ = move_centres(curator, each.title, cells, held, radii, plan.spend(each), tuning.noise)
         held = np.maximum(held, least / 2.0)
     return _ask_points(curator, cells, held, spreads, budget, least, tuning)
 
@@ -89,7 +89,7 @@ def _ask_points(
     spread = norms / size - ((sums / size[:, None]) ** 2).sum(axis=1) + dim * (sum_sd[:, 0] / size) ** 2
     kept, size, means, spread = merge(classes, size, means, spread, np.asarray(counts) < least)
     classes = classes[kept]
-    scales = _scales(spread, norm_sd[kept] / size, size, classes, tuning.scales)
+    scales = _scales(spread, norm_sd[kept] / size, size, classes, tuning)
     final = cells_at(cells.image, [means[classes == k] for k in range(len(cells.centres))])
     left = np.bincount(classes, size * np.maximum(spread, 0.0)) / np.bincount(classes, size)
     return FoundCells(final, size, means, scales, np.maximum(left, tightest))
@@ -117,7 +117,7 @@ def merge(
 
 
 def _scales(
-    spreads: FloatArray, sd: FloatArray, counts: FloatArray, classes: IntArray, between: tuple[float, float]
+    spreads: FloatArray, sd: FloatArray, counts: FloatArray, classes: IntArray, tuning: CellTuning
 ) -> FloatArray:
     """How wide each cell is beside its class, shrunk, with mean square one."""
     scales = np.ones(len(spreads))
@@ -128,7 +128,7 @@ def _scales(
         if middle <= 0.0:
             continue
         noise, apart = float((sd[mine] ** 2).sum()), float(((spreads[mine] - middle) ** 2).sum())
-        ratio = 1.0 + (spreads[mine] / middle - 1.0) * (1.0 - shrinkage_weight(noise, apart))
-        squared = np.clip(ratio, between[0] ** 2, between[1] ** 2)
+        ratio = 1.0 + (spreads[mine] / middle - 1.0) * (1.0 - shrinkage_weight(noise, apart, tuning.noise.margin))
+        squared = np.clip(ratio, tuning.scales[0] ** 2, tuning.scales[1] ** 2)
         scales[mine] = np.sqrt(squared / (weights @ squared))
     return scales

@@ -1,0 +1,25 @@
+"""How noise is taken out of histograms: what was chosen of it. It stands alone, so that configs can hold it cheaply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.config import UNRECORDED, option
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """Where noise ends and a difference begins, between neighbouring bins and between classes."""
+
+    smooth_below: float = option(
+        2.0,
+        help="A difference of neighbouring bins below this is taken for noise.",
+        unit="sd",
+        source="docs/proofs/mixture.md, 4",
+    )
+    pool_within: float = option(
+        2.0,
+        help="A class no further than this from all classes takes their distribution.",
+        unit="sd of its squared distance",
+        source=UNRECORDED,
+    )

@@ -1,6 +1,6 @@
 """What rows sampled from a release of UCI Adult are worth to a classifier.
 
-    python -m benchmarks.adult [--releases 5] [--epsilon 1] [--mechanism slicing] [--adapt] [--times 1]
+    python -m benchmarks.adult [--releases 5] [--epsilon 1] [--mechanism slicing] [--adapt] [--times 1] [--rows 30000]
 
 Each release is fitted on the train split with fresh secure noise at delta = 1/32561. Default LightGBM is trained on as
 many synthetic rows as there were real ones (or so many times as many) and scored by AUC on the real test split. Nothing
@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--form", help="of slicing: central or rows")
     parser.add_argument("--adapt", action="store_true", help="adapt the labels")
     parser.add_argument("--times", type=int, default=1, help="synthetic rows for each real one")
+    parser.add_argument("--rows", type=int, help="a public guess at the number of rows; none by default")
     arguments = parser.parse_args()
     train, test, schema = adult()
 
@@ -54,6 +55,7 @@ def main() -> None:
             delta=1 / TRAIN_ROWS,
             mechanism=mechanism,
             adjacency=adjacency,
+            rows=arguments.rows,
         )
         seconds.append(time.perf_counter() - start)
         rows = release.sample(arguments.times * TRAIN_ROWS)
@@ -64,6 +66,7 @@ def main() -> None:
         "mechanism": arguments.mechanism,
         **said,
         "adjacency": adjacency,
+        "rows": arguments.rows,
         "times": arguments.times,
         "releases": arguments.releases,
         "auc": [round(score, 4) for score in scores],

@@ -22,6 +22,7 @@ from fuzz.worker import HEAD
 SHARES = {"schemas": 0.30, "releases": 0.32, "tables": 0.25, "conditions": 0.10, "cli": 0.03}
 DRIVERS = {"atheris": 0.6, "hypothesis": 0.4}
 STUCK_SECONDS = 60.0  # no new case for so long: the process hangs where no Python alarm reaches it
+TO_START = 10.0  # times as long before the first case: imports that atheris rewrites take a minute on a busy machine
 POLL_SECONDS = 0.5
 COVERAGE = re.compile(rb"cov: (\d+)")
 
@@ -118,8 +119,8 @@ def _watch(process: subprocess.Popen[bytes], job: Job, part: Path, say: Callable
         if now != begun:
             begun, since = now, time.monotonic()
             say(f"{job.target} by {job.driver}: {job.done + begun} of {job.cases}")
-        elif time.monotonic() - since > stuck:
-            return f"hung for {stuck:g} s"
+        elif time.monotonic() - since > (allowed := stuck if begun else TO_START * stuck):
+            return f"hung for {allowed:g} s"
     code = process.returncode
     return "" if code == 0 else f"died of {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 

@@ -21,6 +21,7 @@ from fuzz.harness import Limits, Outcome, Target, attempt, limit_memory
 HEAD = struct.Struct("<QQ")
 ROOM = 1 << 22
 FLUSH_SECONDS = 1.0
+NEVER_SECONDS = 1_000_000
 BATCH = 1000  # examples of one Hypothesis run
 HEADROOM_MEGABYTES = 4096.0
 LIBRARIES = ["sfumato"]  # whose branches lead atheris
@@ -115,7 +116,8 @@ def with_atheris(target: Target, seeds: list[bytes], recorder: Recorder, seed: i
             sys.stderr.flush()
             os._exit(0)  # libFuzzer has no other way out of its loop
 
-    options = [f"-seed={seed}", f"-max_len={target.longest}", "-timeout=0", "-rss_limit_mb=0", "-len_control=0"]
+    options = [f"-seed={seed}", f"-max_len={target.longest}", "-rss_limit_mb=0", "-len_control=0"]
+    options += [f"-timeout={NEVER_SECONDS}"]  # of wall time, and 0 would mean 1 to atheris; the harness has a clock
     options += [f"-artifact_prefix={folder}/", *([f"-dict={words}"] if target.words else [])]
     unhandled = [f"-handle_{name}=0" for name in ("segv", "bus", "abrt", "ill", "fpe")]  # the watcher tells them apart
     atheris.Setup([sys.argv[0], *options, *unhandled, str(corpus)], take)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -29,10 +30,12 @@ class Method:
     run: Runner
     first: Finder | None = None
     """Finds another space with part of the budget; it returns the rows there, and the epsilon that is left."""
+    adjacency: str = "add-remove"
+    """Which tables are neighbours, where it is differentially private."""
 
     @property
     def legend(self) -> str:
-        return f"{self.label} ({'DP, add-remove' if self.private else 'not DP'})"
+        return f"{self.label} ({f'DP, {self.adjacency}' if self.private else 'not DP'})"
 
 
 def _printed(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
@@ -70,7 +73,9 @@ def _naive_strict(setup: Setup, epsilon: float, delta: float, rng: np.random.Gen
     )
 
 
-def _strict(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator) -> GaussianMixture:
+def _strict(
+    setup: Setup, epsilon: float, delta: float, rng: np.random.Generator, adjacency: str = "add-remove"
+) -> GaussianMixture:
     """The library's own release, with the number of rows as its public guess.
 
     The seed makes the figures repeatable; a release for others has none.
@@ -82,6 +87,7 @@ def _strict(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator
             delta=delta,
             bounds=setup.bounds,
             classes=list(range(setup.classes)),
+            adjacency=adjacency,
             rows=len(setup.x),
             insecure_seed=seed,
         ).fit(setup.x, setup.y)
@@ -94,6 +100,7 @@ def _strict(setup: Setup, epsilon: float, delta: float, rng: np.random.Generator
         epsilon=epsilon,
         delta=delta,
         mechanism=sf.Mixture(encoding="affine"),
+        adjacency=adjacency,
         rows=rows,
         insecure_seed=seed,
     ).model.mixture
@@ -150,10 +157,14 @@ METHODS = {
 }
 MECHANISMS = tuple(name for name in METHODS if name != "fitted")
 ON_IMAGES = {"strict-components": Method("sfumato, components found privately", True, _strict, found_privately)}
+UNDER_LABEL = {
+    "strict-label": Method("sfumato", True, partial(_strict, adjacency="label"), adjacency="label"),
+}
+ALL = METHODS | ON_IMAGES | UNDER_LABEL  # a method's place is part of its seed: new ones go last
 
 
 def release(method: str, setup: Setup, epsilon: float, delta: float, seed: tuple[int, ...]) -> GaussianMixture:
-    """A mixture from one of METHODS or ON_IMAGES; the same seed gives the same mixture."""
+    """A mixture from one of ALL; the same seed gives the same mixture."""
     return release_in_space(method, setup, epsilon, delta, seed)[0]
 
 
@@ -161,9 +172,8 @@ def release_in_space(
     method: str, setup: Setup, epsilon: float, delta: float, seed: tuple[int, ...]
 ) -> tuple[GaussianMixture, Setup]:
     """The same, and the rows in the space that the mixture is about."""
-    methods = METHODS | ON_IMAGES
-    rng = np.random.default_rng([*seed, list(methods).index(method)])
-    chosen = methods[method]
+    rng = np.random.default_rng([*seed, list(ALL).index(method)])
+    chosen = ALL[method]
     if chosen.first is not None:
         setup, epsilon = chosen.first(setup, epsilon, delta, rng)
     return chosen.run(setup, epsilon, delta, rng), setup

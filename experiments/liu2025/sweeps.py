@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from experiments.liu2025.runners import MECHANISMS, METHODS, ON_IMAGES, release_in_space
+from experiments.liu2025.runners import ALL, MECHANISMS, release_in_space
 from experiments.liu2025.setups import DELTA, Setup
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.published.liu2025 import fit_labelled, kl_divergence
@@ -83,7 +83,7 @@ def run(sweep: Sweep, trials: int) -> dict[str, Any]:
 def _line(method: str, found: np.ndarray[Any, Any]) -> dict[str, Any]:
     low, median, high = np.quantile(found, [0.25, 0.5, 0.75], axis=1)
     numbers = {"median": median, "mean": found.mean(axis=1), "lower_quartile": low, "upper_quartile": high}
-    described = (METHODS | ON_IMAGES)[method]
+    described = ALL[method]
     return {
         "legend": described.legend,
         "differentially_private": described.private,

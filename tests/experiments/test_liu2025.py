@@ -68,7 +68,9 @@ def test_the_oracle_without_noise_is_the_fit() -> None:
 def test_the_tables_of_the_strict_release_are_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(strict, "EPSILONS", (1.0,))
     found = strict.table(2, tmp_path / "strict")
-    assert [row["method"].split(" (")[-1] for row in found["kl"]] == ["not DP)", "DP, add-remove)", "DP, add-remove)"]
+    said = [row["method"].split(" (")[-1] for row in found["kl"]]
+    assert said == ["not DP)", "DP, add-remove)", "DP, add-remove)", "DP, label)"]
+    assert {"strict_over_printed", "label_over_printed"} <= set(found["ratios"][0])
     assert "| oracle (not DP) | 10000 | 1 |" in (tmp_path / "strict.md").read_text()
 
 

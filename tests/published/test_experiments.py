@@ -40,10 +40,21 @@ def test_every_method_releases_a_mixture_and_repeats(method: str) -> None:
     assert np.isfinite(kl_to_fit(one, setup))
 
 
-def test_legends_say_which_lines_are_private() -> None:
-    private = {name for name, method in runners.METHODS.items() if method.private}
-    assert private == {"naive-strict", "strict"}
-    assert all(("not DP" in method.legend) != method.private for method in runners.METHODS.values())
+def test_legends_say_which_lines_are_private_and_for_whom() -> None:
+    private = {name for name, method in runners.ALL.items() if method.private}
+    assert private == {"naive-strict", "strict", "strict-components", "strict-label"}
+    assert all(("not DP" in method.legend) != method.private for method in runners.ALL.values())
+    assert {name for name in private if runners.ALL[name].legend.endswith("(DP, label)")} == {"strict-label"}
+
+
+def test_a_flipped_label_is_another_promise_at_equal_epsilon() -> None:
+    """The adjacency reaches the library: the same table and seed, other noise."""
+    setup = setups.synthetic(0)
+    rows, flips = (
+        runners._strict(setup, 1.0, setups.DELTA, np.random.default_rng(0), adjacency)
+        for adjacency in ("add-remove", "label")
+    )
+    assert not np.allclose(rows.means, flips.means)
 
 
 @pytest.mark.parametrize("method", ["naive-strict", "strict"])

@@ -605,7 +605,7 @@ def test_a_second_name_that_appears_during_a_fit_is_seen(path: Path, tmp_path: P
     ledger.open("patients", 1, 1e-6)
     drawn = mock.Mock(side_effect=AssertionError("drawn"))
     with mock.patch.object(curator_module, "noisy", drawn), pytest.raises(LedgerError, match="hard links"):
-        fit(ledger, on_spend=lambda spend: os.link(path, tmp_path / "other.db"))
+        fit(ledger, progress=lambda spend: os.link(path, tmp_path / "other.db"))
     (tmp_path / "other.db").unlink()
     assert states(ledger) == ["reserved"]
 
@@ -747,7 +747,7 @@ def test_an_exception_returns_what_was_not_drawn(
 def test_a_listener_that_fails_returns_it_too(path: Path) -> None:
     Ledger(path).open("patients", 1, 1e-6)
     with pytest.raises(Planted):
-        fit(path, on_spend=failing)
+        fit(path, progress=failing)
     assert states(Ledger(path)) == ["returned"]
 
 
@@ -794,7 +794,7 @@ def test_an_entry_that_was_given_back_cannot_draw(path: Path) -> None:
 
     drawn = mock.Mock(side_effect=AssertionError("drawn"))
     with mock.patch.object(curator_module, "noisy", drawn), pytest.raises(LedgerError, match="nothing was drawn"):
-        fit(ledger, on_spend=meddle)
+        fit(ledger, progress=meddle)
     assert states(ledger) == ["returned"]
 
 

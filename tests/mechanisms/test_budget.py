@@ -1,44 +1,17 @@
 """The split minimises expected KL, and the plan is a function of public arguments."""
 
-import inspect
-import math
-from dataclasses import fields
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-import sfumato as sf
-from sfumato.accounting import calibrate
-from sfumato.errors import ArgumentError
-from sfumato.mechanisms import Plan, Public
-from sfumato.mechanisms.budget import effective_bins, marginal_cost, moment_costs, radius, split
+from sfumato.mechanisms.budget import effective_bins, fill, marginal_cost, moment_costs, radius, split
 from sfumato.mechanisms.tuning import HistogramTuning
-from sfumato.private.accounting import Adjacency
-from sfumato.schema.layout import FloatArray, Layout
-from sfumato.schema.schema import Schema
+from sfumato.schema.layout import FloatArray
 
-SCHEMA = Schema.of(
-    {
-        "label": "y",
-        "columns": {
-            "age": {"type": "number", "min": 0, "max": 99, "step": 1},
-            "pay": {"type": "number", "min": 0, "max": 1e6},
-            "sex": {"type": "category", "values": ["f", "m"]},
-            "y": {"type": "category", "values": ["a", "b", "c"]},
-        },
-    }
-)
-CELL_SD = "noise on a histogram cell (rows)"
 TUNING = HistogramTuning()
 COSTS = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=8).map(np.array)
-
-
-def plan(epsilon: float = 1.0, rows: int | None = 20_000, adjacency: str = "add-remove") -> Plan:
-    return sf.plan(SCHEMA, epsilon=epsilon, delta=1e-6, rows=rows, adjacency=adjacency)
 
 
 def loss(costs: FloatArray, shares: FloatArray) -> float:
@@ -81,70 +54,7 @@ def test_only_equal_costs_get_equal_shares(cost: float, parts: int) -> None:
     assert loss(costs, split(costs)) <= (even if parts == 1 else 0.95 * even)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-def test_the_plan_s_moments_are_split_by_kl_not_evenly(epsilon: float) -> None:
-    made = plan(epsilon).details.histograms
-    costs = moment_costs(np.full(3, 20_000 / 3), 3, radius(3))
-    parts = np.array([costs.count, costs.mean, costs.covariance])
-    assert made.moment_shares == pytest.approx(tuple(split(parts)))
-    assert loss(parts, np.array(made.moment_shares)) < 0.9 * loss(parts, np.full(3, 1 / 3))
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-def test_the_plan_s_rounds_are_split_by_kl_not_evenly(epsilon: float) -> None:
-    made = plan(epsilon)
-    # expected_kl[i] = cost[i] / (share[i] mu^2), so a share's square is proportional to its cost.
-    first, parts = made.round("histograms").share, np.array(made.details.histograms.moment_shares)
-    share = np.array([first, *(parts * (1.0 - first))])
-    costs = np.array(list(made.expected_kl.values())) * share * made.mu**2
-    np.testing.assert_allclose(share, split(costs), rtol=1e-9)
-    assert loss(costs, share) < 0.97 * loss(costs, np.full(4, 0.25))
-
-
-def test_columns_are_weighed_by_the_bins_that_noise_lets_through() -> None:
-    layout = Layout.of(SCHEMA)
-    bins = effective_bins(layout.sizes, 20_000 / 3, plan().mu / math.sqrt(2.0), TUNING.log_slope)
-    np.testing.assert_allclose(plan().details.histograms.column_shares, bins / bins.sum())
-    assert bins[2] == 2
-    assert bins[1] <= 256
-
-
 # --- the plan as a whole
-
-
-def test_rounds_spend_everything() -> None:
-    for epsilon in (0.01, 1.0, 50.0):
-        made = plan(epsilon)
-        assert sum(each.share for each in made.rounds) == pytest.approx(1.0)
-        assert sum(each.mu**2 for each in made.rounds) == pytest.approx(made.mu**2)
-        columns, moments = made.details.histograms.column_shares, made.details.histograms.moment_shares
-        assert sum(columns) == pytest.approx(1.0)
-        assert sum(moments) == pytest.approx(1.0)
-        assert min(*columns, *moments, *(each.share for each in made.rounds)) > 0
-        assert made.mu == calibrate(epsilon, 1e-6)
-
-
-def test_the_plan_is_a_function_of_public_arguments() -> None:
-    assert plan() == plan()
-    budget = {"epsilon", "delta", "delta_left", "mu", "adjacency", "unit_rows"}
-    assert {each.name for each in fields(Public)} == {"layout", "rows"} | budget
-    for mechanism in (sf.Mixture, sf.Clustmix, sf.Slicing):
-        assert set(inspect.signature(mechanism.plan).parameters) == {"self", "public"}
-    assert "table" not in inspect.signature(sf.plan).parameters
-
-
-def test_kl_of_the_moments_falls_with_the_square_of_mu_at_fixed_shares() -> None:
-    layout = Layout.of(SCHEMA)
-    parts = ("class weights", "means", "covariances")
-
-    def at(mu: float) -> dict[str, float]:
-        made = sf.Mixture().plan(Public(layout, 1.0, 1e-6, 1e-6, mu, Adjacency.ADD_REMOVE, 5000))
-        rest = 1.0 - made.round("histograms").share
-        return {part: made.expected_kl[part] * rest for part in parts}
-
-    once, twice = at(0.2), at(0.4)
-    for part in parts:
-        assert once[part] == pytest.approx(4.0 * twice[part], rel=1e-9)
 
 
 def test_costs_fall_with_the_square_of_the_rows() -> None:
@@ -192,22 +102,6 @@ def test_the_count_s_cost_is_the_kl_of_the_weights() -> None:
     assert kl == pytest.approx(weights, rel=0.03)
 
 
-def test_neighbours_that_move_more_cost_more() -> None:
-    base = plan()
-    for adjacency in ("replace-one", "label"):
-        other = plan(adjacency=adjacency)
-        assert other.notes[CELL_SD] == pytest.approx(math.sqrt(2.0) * base.notes[CELL_SD])
-        for part, kl in base.expected_kl.items():
-            assert other.expected_kl[part] == pytest.approx(2.0 * kl)
-
-
-def test_more_budget_or_more_rows_lose_less() -> None:
-    totals = [sum(plan(epsilon).expected_kl.values()) for epsilon in (0.1, 0.5, 1.0, 4.0)]
-    assert totals == sorted(totals, reverse=True)
-    totals = [sum(plan(rows=rows).expected_kl.values()) for rows in (100, 1000, 10_000, 10**6)]
-    assert totals == sorted(totals, reverse=True)
-
-
 def test_the_histogram_s_cost_grows_with_bins_and_falls_with_rows() -> None:
     coarse, fine = np.full(3, 4.0), np.full(3, 40.0)
     hidden = TUNING.hidden_cells
@@ -225,14 +119,27 @@ def test_effective_bins_never_exceed_the_real_ones_nor_fall_below_two() -> None:
     assert effective_bins(sizes, 1e12, 10.0, TUNING.log_slope).tolist() == list(sizes)
 
 
-@pytest.mark.parametrize("rows", [0, -5, math.nan, math.inf, 10**400, 2.5, "many", True])
-def test_a_bad_guess_is_refused(rows: Any) -> None:
-    with pytest.raises(ArgumentError, match="rows must be a whole number above 0, a public guess"):
-        plan(rows=rows)
+def together(costs: FloatArray, losses: FloatArray, shares: FloatArray) -> float:
+    return float((1.0 / (shares / costs + 1.0 / losses)).sum())
 
 
-@pytest.mark.parametrize("rows", [1, 2, 10**12])
-def test_extreme_guesses_still_make_a_plan(rows: int) -> None:
-    made = plan(rows=rows)
-    assert all(0 < each.share < 1 for each in made.rounds)
-    assert all(math.isfinite(kl) and kl > 0 for kl in made.expected_kl.values())
+def test_filling_is_splitting_where_nothing_is_known() -> None:
+    costs = np.array([[0.3, 7.0, 0.02], [0.1, 1.0, 3.0]])
+    np.testing.assert_allclose(fill(costs, np.full((2, 3), 1e12)), split(costs.sum(axis=0)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_other_shares_lose_less(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    costs, known = np.exp(rng.normal(0, 2, (2, 4, 3)))
+    best = fill(costs, known)
+    assert best.sum() == pytest.approx(1.0)
+    for size in (0.05, 1.0):
+        other = best * np.exp(size * rng.standard_normal(3))
+        other = np.maximum(other / other.sum(), 0.01)
+        assert together(costs, known, best) <= together(costs, known, other / other.sum()) * (1 + 1e-3)
+
+
+def test_what_cannot_be_learnt_gets_nothing() -> None:
+    shares = fill(np.array([[1.0, 1e6, 1.0]]), np.array([[10.0, 1.0, 10.0]]))
+    assert shares[1] == pytest.approx(0.01, rel=0.05)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.configs import asked
 from tests.release.files import Document, refused, unpack, with_arrays, with_document, with_model
 
 import sfumato as sf
@@ -41,7 +42,7 @@ def table() -> pd.DataFrame:
 
 
 def fit(schema: dict[str, Any] = SCHEMA, **more: Any) -> sf.Release:
-    made = sf.fit(table(), schema, epsilon=1, delta=1e-6, mechanism="slicing", training=False, **more)
+    made = sf.fit(table(), schema, epsilon=1, delta=1e-6, **asked(mechanism="slicing", training=None, **more))
     assert isinstance(made.model, GeneratorModel)
     return made
 
@@ -224,7 +225,7 @@ def test_noisy_rows_of_units_with_many_rows_can_be_read_again(tmp_path: Path) ->
     """A unit of m rows moves noisy rows by 2 r sqrt(m), which is less than the m sqrt(2) of sums."""
     schema = {"columns": {"x": SCHEMA["columns"]["x"]}, "unit": {"column": "who", "rows": 20}}
     rows = table().assign(who=np.arange(300) % 40)
-    made = sf.fit(rows, schema, epsilon=1, delta=1e-6, mechanism="slicing", training=False, **ROWS)
+    made = sf.fit(rows, schema, epsilon=1, delta=1e-6, **asked(mechanism="slicing", training=None, **ROWS))
     made.save(tmp_path / "r.sfumato")
     assert sf.load(tmp_path / "r.sfumato").guarantee == made.guarantee
 
@@ -283,7 +284,7 @@ def test_arrays_that_do_not_fit(name: str, good: dict[str, bytes], tmp_path: Pat
 
 
 def test_a_generator_in_a_file_of_a_mixture(good: dict[str, bytes], tmp_path: Path) -> None:
-    sf.fit(table(), SCHEMA, epsilon=1, delta=1e-6, components=1).save(tmp_path / "m")
+    sf.fit(table(), SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(components=1)).save(tmp_path / "m")
     mixture, told = (tmp_path / "m").read_bytes(), unpack(good["central"])[0]["model"]
     refused(with_document(mixture, lambda d: d.update(model=told)), tmp_path)
     refused(with_document(mixture, lambda d: d["model"].update(facts=told["facts"])), tmp_path)

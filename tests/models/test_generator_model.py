@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.configs import asked
 from tests.models.test_mixture_groups import SMALL, images
 from tests.release.files import same, with_model
 
@@ -52,7 +53,7 @@ def people(n: int = 800) -> pd.DataFrame:
 
 def fit(table: pd.DataFrame | None = None, schema: dict[str, Any] = SCHEMA, **more: Any) -> sf.Release:
     options: dict[str, Any] = {"epsilon": 4, "delta": 1e-6, "mechanism": "slicing", "insecure_seed": 1, "workers": 1}
-    made = sf.fit(people() if table is None else table, schema, **(options | {"training": False} | more))
+    made = sf.fit(people() if table is None else table, schema, **asked(**(options | {"training": None} | more)))
     assert isinstance(made.model, GeneratorModel)
     return made
 
@@ -226,11 +227,11 @@ def test_training_without_the_extra_is_refused_before_anything_is_spent(
     spent: list[Any] = []
     line = r"^training a generator needs an extra: pip install sfumato\[train\]$"
     with pytest.raises(MissingExtraError, match=line):
-        fit(training=True, on_spend=spent.append)
+        fit(training=sf.Training(), progress=spent.append)
     assert spent == []
     with pytest.raises(MissingExtraError, match=line):
         bought.train(SETTINGS)
-    assert fit(on_spend=spent.append).model.progress.number == 0
+    assert fit(progress=spent.append).model.progress.number == 0
     assert len(spent) == 2
 
 
@@ -274,9 +275,8 @@ def test_the_ledger_holds_one_entry_however_often_it_is_trained(tmp_path: Path) 
         insecure_seed=None,
         ledger=ledger,
         dataset="people",
-        training=replace(SETTINGS, steps=50),
-        checkpoint=tmp_path / "r",
     )
+    made = made.train(replace(SETTINGS, steps=50), checkpoint=tmp_path / "r")
     for _ in range(2):
         made = made.train(replace(SETTINGS, steps=50))
     (account,) = ledger.accounts()
@@ -338,13 +338,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "divergence must be one of 'kl', 'reverse-kl', 'js', 'chi2', not 'tv'",
     ),
     ({"training": sf.Training(architecture="rnn")}, "architecture must be one of 'mlp', 'conv', not 'rnn'"),
-    ({"training": {"steps": 5}}, "training must be settings (sf.Training), True or False, not {'steps': 5}"),
-    ({"training": True, "module": 3}, "the module has no numbers to train"),
-    ({"training": False, "module": 3}, "a module is there to be trained: give it to release.train(module=...) later"),
-    ({"checkpoint": "nowhere/r"}, "cannot write nowhere/r"),
-    ({"mechanism": "mixture", "module": 3}, "training, module and checkpoint are for mechanism 'slicing'"),
-    ({"mechanism": "mixture", "training": SETTINGS}, "training, module and checkpoint are for mechanism 'slicing'"),
-    ({"mechanism": "clustmix", "checkpoint": "r"}, "training, module and checkpoint are for mechanism 'slicing'"),
+    ({"training": {"steps": 5}}, "training must be settings (sf.Training) or None, not {'steps': 5}"),
+    ({"training": False}, "training must be settings (sf.Training) or None, not False"),
 ]
 
 
@@ -353,7 +348,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_spent(options: dic
     pytest.importorskip("jax")
     spent: list[Any] = []
     with pytest.raises(sf.errors.SfumatoError) as caught:
-        fit(**({"on_spend": spent.append} | options))
+        fit(**({"progress": spent.append} | options))
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
     assert spent == []
@@ -536,22 +531,6 @@ def test_an_interrupt_before_the_first_block_leaves_the_file(
     assert (tmp_path / "r").read_bytes() == before
 
 
-def test_what_was_bought_is_in_the_file_before_training_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("jax")
-    path = tmp_path / "r.sfumato"
-    found: list[Any] = []
-
-    def interrupted(*_: Any, **__: Any) -> None:
-        found.append(sf.load(path))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(generator_model, "train_on", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        fit(training=SETTINGS, checkpoint=path)
-    assert found[0].model.progress.number == 0
-    assert same(sf.load(path), found[0])  # type: ignore[arg-type]
-
-
 def test_checkpoints_are_kept_on_the_way(bought: sf.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that is killed, and not interrupted, leaves the last of them."""
     pytest.importorskip("jax")
@@ -674,12 +653,6 @@ def test_modules_that_cannot_be_one(bought: sf.Release, trained: sf.Release, tmp
         ArgumentError, match=r"^module is for releases that were trained with a module of their author's"
     ):
         sf.load(tmp_path / "r", module=own_module())
-    spent: list[Any] = []
-    with pytest.raises(ArgumentError, match=r"^the module must make 4 numbers a row"):
-        fit(training=True, module=own_module(out=3), on_spend=spent.append)
-    with pytest.raises(ArgumentError, match=r"^the module must make 9 numbers a row"):
-        fit(images(), SMALL, training=True, module=own_module(dim=9, classes=3), on_spend=spent.append)
-    assert spent == []
 
 
 def test_nothing_but_numbers_comes_of_it(bought: sf.Release) -> None:

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from scipy.special import ndtri
 from scipy.stats import chi2, multivariate_normal
+from tests.configs import asked
 from tests.release.files import with_model
 
 import sfumato as sf
@@ -48,8 +49,8 @@ def table(classes: int, n: int = 5000) -> pd.DataFrame:
 @pytest.fixture(scope="module", params=[2, 3])
 def made(request: pytest.FixtureRequest) -> sf.Release:
     classes = request.param
-    options: dict[str, Any] = {"components": 1, "adapt": True, "insecure_seed": 1}
-    return sf.fit(table(classes), schema(classes), epsilon=8, delta=1e-6, **options)
+    options: dict[str, Any] = {"components": 1, "adapt": "labels", "insecure_seed": 1}
+    return sf.fit(table(classes), schema(classes), epsilon=8, delta=1e-6, **asked(**options))
 
 
 def cells(release: sf.Release, with_label: bool = True) -> pd.DataFrame:
@@ -180,8 +181,8 @@ def test_it_is_saved_and_read(made: sf.Release, tmp_path: Path) -> None:
 
 
 def test_several_components_and_adapted_labels(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"components": 2, "adapt": True, "insecure_seed": 1}
-    release = sf.fit(table(2), schema(2), epsilon=8, delta=1e-6, **options)
+    options: dict[str, Any] = {"components": 2, "adapt": "labels", "insecure_seed": 1}
+    release = sf.fit(table(2), schema(2), epsilon=8, delta=1e-6, **asked(**options))
     release.save(tmp_path / "r.sfumato")
     again = sf.load(tmp_path / "r.sfumato")
     assert again.model.mixture.components == 4

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.configs import asked
 from tests.release.files import altered
 
 import sfumato as sf
@@ -43,11 +44,11 @@ def images(n: int = 600, seed: int = 0) -> pd.DataFrame:
 
 
 def fit(table: pd.DataFrame | None = None, schema: dict[str, Any] = SMALL, **more: Any) -> sf.Release:
-    options: dict[str, Any] = {"epsilon": 4, "delta": 1e-5, "adapt": False, "insecure_seed": 1, "workers": 1} | more
-    return sf.fit(images() if table is None else table, schema, **options)
+    options: dict[str, Any] = {"epsilon": 4, "delta": 1e-5, "adapt": None, "insecure_seed": 1, "workers": 1} | more
+    return sf.fit(images() if table is None else table, schema, **asked(**options))
 
 
-CASES = list(itertools.product(("mixture", "clustmix"), (False, "labels")))
+CASES = list(itertools.product(("mixture", "clustmix"), (None, "labels")))
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{case[1] or 'plain'}")
@@ -134,12 +135,12 @@ def test_a_file_gives_it_back(made: sf.Release, tmp_path: Path) -> None:
 
 
 def test_spends_are_those_of_the_plan(made: sf.Release) -> None:
-    adapt = "labels" if made.model.labeller else False
-    plan = sf.plan(SMALL, epsilon=4, delta=1e-5, mechanism=made.mechanism, adapt=adapt)
+    adapt = "labels" if made.model.labeller else None
+    plan = sf.plan(SMALL, epsilon=4, delta=1e-5, **asked(mechanism=made.mechanism, adapt=adapt))
     assert plan.encoding == "projected"
     assert sum(each.share for each in plan.rounds) == pytest.approx(1.0)
     spends = made.guarantee.spends
-    assert [spend.name for spend in spends] == [each.name for each in plan.rounds]
+    assert [spend.name for spend in spends] == [each.title for each in plan.rounds]
     assert math.hypot(*(spend.mu for spend in spends)) == pytest.approx(plan.mu, rel=1e-9)
     assert math.hypot(*(spend.mu for spend in spends)) <= plan.mu * (1 + 1e-12)
 
@@ -147,7 +148,7 @@ def test_spends_are_those_of_the_plan(made: sf.Release) -> None:
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize(("mechanism", "adapt"), CASES)
 def test_every_adjacency_has_a_guarantee_that_loads(
-    adjacency: Adjacency, mechanism: str, adapt: bool | str, tmp_path: Path
+    adjacency: Adjacency, mechanism: str, adapt: str | None, tmp_path: Path
 ) -> None:
     options: dict[str, Any] = {"mechanism": mechanism, "adapt": adapt, "adjacency": adjacency, "insecure_seed": None}
     made = fit(schema=tiny(), **options)
@@ -219,7 +220,7 @@ def test_odd_cells_are_read_alone(odd: str) -> None:
 
 
 def test_an_empty_table_and_a_class_of_nobody() -> None:
-    for table, adapt in ((images().head(0), "labels"), (images().query("kind == 'bar'"), "labels"), (images(1), False)):
+    for table, adapt in ((images().head(0), "labels"), (images().query("kind == 'bar'"), "labels"), (images(1), None)):
         for mechanism in ("mixture", "clustmix"):
             made = fit(table, tiny(), mechanism=mechanism, adapt=adapt)
             assert made.sample(50, seed=0).notna().all(axis=None)
@@ -235,7 +236,7 @@ def test_columns_that_never_change() -> None:
 def test_a_missing_column_is_named_before_anything_is_spent() -> None:
     spent: list[Any] = []
     with pytest.raises(TableError, match="px_35"):
-        fit(images().drop(columns="px_35"), on_spend=spent.append)
+        fit(images().drop(columns="px_35"), progress=spent.append)
     assert spent == []
 
 
@@ -252,14 +253,14 @@ def test_a_unit_of_several_rows() -> None:
     [
         ({"encoding": "affine"}, "columns in groups have an encoding of their own; leave encoding='affine' out"),
         ({"components": 3}, "a mixture of columns in groups has one Gaussian a class; mechanism 'clustmix' has more"),
-        ({"mechanism": "clustmix", "adapt": "points"}, "adapt needs mechanism 'clustmix' and no groups to move points"),
-        ({"mechanism": "clustmix", "adapt": "both"}, "adapt needs mechanism 'clustmix' and no groups to move points"),
+        ({"mechanism": "clustmix", "adapt": "points"}, "adapt needs columns outside groups to move points"),
+        ({"mechanism": "clustmix", "adapt": "both"}, "adapt needs columns outside groups to move points"),
         ({"adapt": "labels", "alpha": 0.5}, "alpha is for what is adapted of columns outside groups"),
     ],
 )
 def test_what_groups_cannot_do_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError) as caught:
-        sf.plan(SMALL, epsilon=1, delta=1e-6, **options)
+        sf.plan(SMALL, epsilon=1, delta=1e-6, **asked(**options))
     assert message in str(caught.value)
 
 
@@ -267,7 +268,7 @@ def test_labels_adapt_more_than_a_score_model_could_hold() -> None:
     """The limit on weights is for columns that have one each; a group's labels follow its main directions."""
     wide = {"columns": "x{1..1000}", "min": 0, "max": 1}
     plan = sf.plan(IMAGES | {"groups": {"wide": wide}}, epsilon=1, delta=1e-6, mechanism="clustmix")
-    assert plan.label_rounds
+    assert plan.has("labels")
 
 
 # --- hostile files

@@ -15,6 +15,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import ndtr
 from scipy.stats import chi2, multivariate_normal
+from tests.configs import asked
 from tests.release.files import unpack, with_model
 
 import sfumato as sf
@@ -50,7 +51,7 @@ WIDE: dict[str, Any] = {
 
 
 def fit(table: pd.DataFrame, schema: dict[str, Any], **options: Any) -> sf.Release:
-    return sf.fit(table, schema, epsilon=8, delta=1e-6, insecure_seed=1, **options)
+    return sf.fit(table, schema, epsilon=8, delta=1e-6, insecure_seed=1, **asked(**options))
 
 
 @pytest.fixture(scope="module")

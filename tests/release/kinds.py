@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from tests.configs import asked
 
 import sfumato as sf
 
@@ -43,9 +44,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "scores": {"encoding": "scores", "components": 1},
     "affine": {"encoding": "affine", "components": 1},
     "components": {"encoding": "scores", "components": 3},
-    "adapt": {"encoding": "scores", "components": 1, "adapt": True},
+    "adapt": {"encoding": "scores", "components": 1, "adapt": "labels"},
     "clustmix": {"encoding": "scores", "components": 3, "mechanism": "clustmix", "sigma_max": 2.0},
-    "groups": {"encoding": "projected", "components": 1, "adapt": True},
+    "groups": {"encoding": "projected", "components": 1, "adapt": "labels"},
     "slicing": {"encoding": "scores", "mechanism": "slicing", "training": TRAINING},
     "rows": {
         "encoding": "projected",
@@ -129,6 +130,6 @@ def table(encoding: str, rows: int = 3000) -> pd.DataFrame:
 def made_of(name: str, **options: Any) -> sf.Release:
     """A release of one of the kinds."""
     encoding = KINDS[name]["encoding"]
-    # Columns in groups are projected by their schema.
-    asked = {key: value for key, value in (KINDS[name] | options).items() if value != "projected"}
-    return sf.fit(table(encoding), SCHEMAS[encoding], epsilon=2, delta=1e-6, insecure_seed=1, **asked)
+    # Columns in groups are projected by their schema, and others have scores by default.
+    given = {key: value for key, value in (KINDS[name] | options).items() if value not in ("projected", "scores")}
+    return sf.fit(table(encoding), SCHEMAS[encoding], epsilon=2, delta=1e-6, insecure_seed=1, **asked(**given))

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.special import ndtr
+from tests.configs import asked
 
 import sfumato as sf
 from sfumato import cli
@@ -67,7 +68,7 @@ BINNED: dict[str, Any] = {
 
 
 def fit(frame: pd.DataFrame, schema: dict[str, Any], **options: Any) -> sf.Release:
-    return sf.fit(frame, schema, epsilon=8, delta=1e-6, insecure_seed=1, components=1, **options)
+    return sf.fit(frame, schema, epsilon=8, delta=1e-6, insecure_seed=1, **asked(components=1, **options))
 
 
 @pytest.fixture(scope="module")

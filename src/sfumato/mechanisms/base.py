@@ -176,11 +176,25 @@ class Plan:
         return self.layout.classes * sum(self.layout.sizes)
 
     def has(self, name: str) -> bool:
-        """Whether any round has this name."""
+        """Whether any round has this name.
+
+        Args:
+            name: Of the round, without a number.
+
+        Returns:
+            True if there is one, or several.
+        """
         return any(each.name == name for each in self.rounds)
 
     def round(self, name: str, number: int | None = None) -> Round:
         """The round of this name, and of this number where it repeats.
+
+        Args:
+            name: Of the round.
+            number: Which one, from 1, where it repeats.
+
+        Returns:
+            The round.
 
         Raises:
             KeyError: There is no such round.
@@ -191,19 +205,50 @@ class Plan:
         raise KeyError(name if number is None else f"{name} {number}")
 
     def repeats(self, name: str) -> tuple[Round, ...]:
-        """All rounds of this name, in order; none where the plan has none."""
+        """All rounds of this name, in order.
+
+        Args:
+            name: Of the rounds, without a number.
+
+        Returns:
+            The rounds; none where the plan has none.
+        """
         return tuple(each for each in self.rounds if each.name == name)
 
     def spend(self, each: Round) -> float:
-        """The squared mu of a round."""
+        """The squared mu of a round.
+
+        Args:
+            each: A round of this plan.
+
+        Returns:
+            What the curator is asked to charge.
+        """
         return each.share * self.mu**2
 
     def budget(self, name: str, at_most: float = math.inf) -> float:
-        """The squared mu of the round of this name, but no more than is left: sums of shares carry roundings."""
+        """The squared mu of the round of this name.
+
+        Args:
+            name: Of a round that does not repeat.
+            at_most: What is left of the budget: sums of shares carry roundings.
+
+        Returns:
+            What the curator is asked to charge.
+
+        Raises:
+            KeyError: There is no such round.
+        """
         return min(self.spend(self.round(name)), at_most)
 
     def part(self, kind: type[Part]) -> Part:
         """The details, which must be of the mechanism that asks.
+
+        Args:
+            kind: The class of its details.
+
+        Returns:
+            The details.
 
         Raises:
             ArgumentError: The plan was made by another mechanism.

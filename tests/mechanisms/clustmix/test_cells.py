@@ -3,63 +3,25 @@
 from __future__ import annotations
 
 import math
-import sys
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.neighbors import KNeighborsClassifier
-from tests.configs import asked
+from tests.mechanisms.clustmix.test_clustmix_run import TUNING, TWO
 
 import sfumato as sf
 from sfumato.accounting import mu_of
-from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.mechanisms.budget import radius
-from sfumato.mechanisms.clustmix import CellTuning
 from sfumato.mechanisms.clustmix.cells import find_cells, merge, smallest_cell
 from sfumato.mechanisms.clustmix.cells import starts as drawn_starts
-from sfumato.mechanisms.clustmix.clustmix_mechanism import ADAPTS
 from sfumato.mechanisms.questions import score_image, unpack
-from sfumato.mechanisms.shrinkage import shrink_to_class
 from sfumato.private.accounting import Adjacency, delta_of
 from sfumato.private.queries.base import Answer
 from sfumato.published.clustmix import smallest_mixture
 from sfumato.schema.layout import Layout
-
-TUNING = CellTuning()
-NUMBER: dict[str, Any] = {"type": "number", "min": -4, "max": 4, "bins": 64}
-COLUMNS: dict[str, Any] = dict.fromkeys("xzw", NUMBER)
-TWO = {"label": "y", "columns": COLUMNS | {"y": {"type": "category", "values": ["no", "yes"]}}}
-
-
-def corners(n: int, seed: int) -> pd.DataFrame:
-    """Rows around the corners of a cube, labelled by parity: every two columns are alike in both classes, so that one
-    Gaussian a class knows nothing."""
-    rng = np.random.default_rng(seed)
-    signs = rng.choice([-1.0, 1.0], (n, 3))
-    frame = pd.DataFrame(signs * 1.5 + rng.normal(0, 0.3, (n, 3)), columns=["x", "z", "w"])
-    frame["y"] = np.where(signs.prod(axis=1) > 0, "yes", "no")
-    return frame
-
-
-def fit(
-    table: pd.DataFrame | None = None, schema: dict[str, Any] = TWO, epsilon: float = 2.0, **more: Any
-) -> sf.Release:
-    options: dict[str, Any] = {"mechanism": "clustmix", "insecure_seed": 1, "workers": 1} | more
-    table = corners(2000, 0) if table is None else table
-    return sf.fit(table, schema, epsilon=epsilon, delta=1e-6, **asked(**options))
-
-
-def accuracy(release: sf.Release) -> float:
-    """Of five nearest neighbours trained on synthetic rows, on rows that were never seen."""
-    drawn, held = release.sample(4000, seed=0), corners(4000, 99)
-    judge = KNeighborsClassifier(5).fit(drawn[["x", "z", "w"]], drawn["y"])
-    return float(judge.score(held[["x", "z", "w"]], held["y"]))
-
 
 # How small a cell may be
 
@@ -151,13 +113,6 @@ def test_no_cell_below_l_min_is_left() -> None:
     assert (found.scales > 0).all()
 
 
-def test_larger_noise_on_a_point_makes_more_cells_and_never_too_many() -> None:
-    cells = [len(fit(adapt=None, sigma_max=sigma).model.mixture.weights) for sigma in (0.05, 0.3, 10.0)]
-    assert cells == sorted(cells)
-    assert cells[0] < cells[1]
-    assert cells[-1] <= 2 * TUNING.most
-
-
 def test_starts_are_public_and_apart() -> None:
     first = drawn_starts(8, 2.0, 3, TUNING.starts)
     assert np.array_equal(first, drawn_starts(8, 2.0, 3, TUNING.starts))
@@ -166,109 +121,10 @@ def test_starts_are_public_and_apart() -> None:
     assert apart.min() > 0.5
 
 
-def test_means_without_noise_stay_and_drowned_ones_meet() -> None:
-    means, counts, classes = np.array([[0.0], [2.0], [7.0]]), np.array([1.0, 1.0, 4.0]), np.array([0, 0, 1])
-    assert shrink_to_class(means, np.full(3, 1e-12), counts, classes) == pytest.approx(means, abs=1e-6)
-    assert shrink_to_class(means, np.full(3, 1e6), counts, classes)[:, 0] == pytest.approx([1.0, 1.0, 7.0], abs=1e-6)
-
-
-def test_cells_of_a_class_share_its_shape() -> None:
-    mixture = fit(adapt=None, sigma_max=0.3).model.mixture
-    assert len(mixture.covariances) == 2 < len(mixture.weights) == len(mixture.scales)
-    own = mixture.component_class == 0
-    assert mixture.scales[own] ** 2 @ mixture.weights[own] / mixture.weights[own].sum() == pytest.approx(1.0)
-
-
 # What is asked
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-@pytest.mark.parametrize("adapt", [None, "labels"])
-@pytest.mark.parametrize("components", [None, 1, 5])
-def test_spends_are_those_of_the_plan_and_add_up(adjacency: Adjacency, adapt: Any, components: int | None) -> None:
-    options: dict[str, Any] = {
-        "mechanism": "clustmix",
-        "adapt": adapt,
-        "adjacency": adjacency,
-        "components": components,
-    }
-    plan = sf.plan(TWO, epsilon=2, delta=1e-6, **asked(**options))
-    spends = fit(corners(300, 0), **options).guarantee.spends
-    assert [spend.name for spend in spends] == [each.title for each in plan.rounds]
-    assert sum(spend.mu**2 for spend in spends) == pytest.approx(plan.mu**2, rel=1e-9)
-    assert math.hypot(*(spend.mu for spend in spends)) <= plan.mu * (1 + 1e-12)
-    for spend, each in zip(spends, plan.rounds, strict=True):
-        assert spend.mu == pytest.approx(each.mu, rel=1e-6)
-
-
-@pytest.mark.parametrize("adapt", [None, *ADAPTS])
-def test_shares_of_every_option_add_up(adapt: Any) -> None:
-    plan = sf.plan(TWO, epsilon=2, delta=1e-6, mechanism=sf.Clustmix(adapt=adapt))
-    assert sum(each.share for each in plan.rounds) == pytest.approx(1.0)
-    assert min(each.share for each in plan.rounds) > 0
-    names = {each.name for each in plan.rounds}
-    assert ("features" in names) == (adapt in ("points", "both"))
-    assert plan.has("labels") == (adapt in ("auto", "labels", "both"))
-    assert plan.details.sigma_max == TUNING.sigma_max
-    assert plan.expected_kl == {}
-
-
-def test_labels_are_adapted_by_default_where_there_are_any() -> None:
-    assert fit().model.labeller is not None
-    assert fit(adapt=None).model.labeller is None
-    none = fit(corners(2000, 0), {"columns": COLUMNS})
-    assert none.model.labeller is None
-    assert len(none.sample(3, seed=0).columns) == 3
-
-
-def test_a_seed_repeats_a_fit() -> None:
-    first, again, other = fit(), fit(), fit(insecure_seed=2)
-    assert first.sample(50, seed=3).equals(again.sample(50, seed=3))
-    assert not np.array_equal(first.model.mixture.means, other.model.mixture.means)
 
 
 # What it is worth
 
 
-def test_it_beats_one_gaussian_a_class_for_whoever_trains_on_it() -> None:
-    """Over seeds 1 to 5 the accuracy is 0.73 to 0.87, and that of one Gaussian a class 0.49 to 0.50."""
-    table = corners(4000, 0)
-    assert accuracy(fit(table, epsilon=4.0, adapt=None)) > 0.65
-    assert accuracy(fit(table, epsilon=4.0, mechanism="mixture", components=1)) < 0.56
-
-
 # What is refused
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sigma_max": 0}, "sigma_max must be a number above 0 and at most 10, not 0"),
-        ({"sigma_max": float("nan")}, "sigma_max must be a number above 0 and at most 10, not nan"),
-        ({"sigma_max": "small"}, "sigma_max must be a number above 0 and at most 10, not 'small'"),
-        ({"sigma_max": True}, "sigma_max must be a number above 0 and at most 10, not True"),
-        ({"alpha": 1.0}, "alpha must be a number from 0 to below 1, not 1.0"),
-        ({"adapt": None, "alpha": 0.5}, "alpha is for what is adapted of columns outside groups"),
-        ({"adapt": "everything"}, "adapt must be one of 'auto', 'labels', 'points', 'both' or None, not 'everything'"),
-        ({"adapt": False}, "adapt must be one of 'auto', 'labels', 'points', 'both' or None, not False"),
-        ({"components": 0}, "components must be a whole number from 1 to 1000, or 'auto', not 0"),
-    ],
-)
-def test_what_does_not_go_is_refused_before_a_row_is_read(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError) as caught:
-        sf.plan(TWO, epsilon=1, delta=1e-6, mechanism=sf.Clustmix(**options))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_points_need_a_label() -> None:
-    with pytest.raises(ArgumentError, match="adapt needs a label of at least two classes"):
-        sf.plan({"columns": COLUMNS}, epsilon=1, delta=1e-6, mechanism=sf.Clustmix(adapt="points"))
-
-
-def test_points_without_the_extra_are_refused_before_anything_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jax", None)
-    spent: list[Any] = []
-    with pytest.raises(MissingExtraError, match=r"adapt='points' needs an extra: pip install sfumato\[train\]"):
-        fit(adapt="points", progress=spent.append)
-    assert spent == []

@@ -3,7 +3,6 @@
 Chi-square tests have a false-alarm rate of 1e-7 for each of fewer than ten comparisons; the seeds are fixed anyway.
 """
 
-import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -11,23 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import chi2
 from tests.configs import asked
 from tests.release.files import with_model
 
 import sfumato as sf
-from sfumato.encoding.marginals import Marginals
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.cell_shapes import divide_weights
-from sfumato.mechanisms.mixture import MixtureTuning, mixture_rounds
+from sfumato.mechanisms.mixture import MixtureTuning
 from sfumato.mechanisms.mixture.score_components import settle_within
 from sfumato.mechanisms.mixture.score_components import starts as scaled_starts
 from sfumato.mechanisms.shrinkage import EIGENVALUE_FLOOR
-from sfumato.mechanisms.shrinkage import shrink_to_zero as shrink
-from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import FloatArray
 
@@ -43,10 +36,6 @@ SCHEMA: dict[str, Any] = {
         "kind": {"type": "category", "values": ["one", "two"]},
     },
 }
-
-
-def best_number(count: float, dim: int, spread: float, mu_squared: float) -> int:
-    return mixture_rounds.best_number(count, dim, spread, mu_squared, TUNING)
 
 
 def starts(sizes: list[int], scales: FloatArray) -> list[FloatArray]:
@@ -95,34 +84,6 @@ def check(release: sf.Release, sizes: list[int] | None = None) -> None:
 
 
 # --- how many
-
-
-@given(st.floats(0, 1e9), st.floats(0, 1e9), st.integers(1, 60), st.floats(0, 100), st.floats(1e-6, 1e3))
-def test_more_rows_never_mean_fewer_components(a: float, b: float, dim: int, spread: float, budget: float) -> None:
-    few, many = (best_number(count, dim, spread, budget) for count in sorted((a, b)))
-    assert 1 <= few <= many <= TUNING.most_components
-
-
-@given(st.floats(1, 1e9), st.integers(1, 60), st.floats(0, 100), st.floats(1e-6, 1e3), st.floats(1e-6, 1e3))
-def test_more_budget_never_means_fewer_components(count: float, dim: int, spread: float, a: float, b: float) -> None:
-    few, many = (best_number(count, dim, spread, budget) for budget in sorted((a, b)))
-    assert 1 <= few <= many <= TUNING.most_components
-
-
-def test_a_tiny_class_is_one_gaussian_and_a_huge_one_has_most() -> None:
-    for count in (-3.0, 0.0, 1.0, 5.0):
-        assert best_number(count, 5, 5.0, 0.1) == 1
-    assert best_number(1e9, 5, 5.0, 0.1) == TUNING.most_components
-    for spread in (0.0, 1e-300, 1e-12):  # nothing but constants
-        assert best_number(1e9, 5, spread, 0.1) == 1
-
-
-def test_the_best_number_balances_gain_and_noise() -> None:
-    """Twice the rows carry twice the components: the cost of M is M^2 / rows^2."""
-    found = [best_number(500.0 * 2**i, 10, 10.0, 0.1) for i in range(9)]
-    inner = [(m, n) for m, n in itertools.pairwise(found) if m > 1 and n < TUNING.most_components]
-    assert inner
-    assert all(abs(n - 2 * m) <= 1 for m, n in inner)
 
 
 @pytest.mark.parametrize("components", [0, -1, 1.5, True, "x"])
@@ -346,13 +307,6 @@ def test_sixty_columns() -> None:
 # --- the pieces
 
 
-def test_noise_is_shrunk_away_and_signal_kept() -> None:
-    noise = 0.1 * np.random.default_rng(0).standard_normal((1, 50))
-    assert np.abs(shrink(noise, np.array([0.1]))).max() < 0.1 * np.abs(noise).max()
-    signal = np.full((1, 50), 5.0)
-    np.testing.assert_allclose(shrink(signal, np.array([0.1])), signal, rtol=0.01)
-
-
 def shapes(*rhos: float) -> FloatArray:
     return np.stack([np.full((3, 3), rho) + (1 - rho) * np.eye(3) for rho in rhos])
 
@@ -376,15 +330,3 @@ def test_settled_covariances_are_positive_definite() -> None:
     settled = settle_within(noisy, np.full(6, 0.1), np.ones(6), np.array([0, 0, 0, 1, 1, 2]))
     assert np.linalg.eigvalsh(settled).min() >= EIGENVALUE_FLOOR - 1e-9
     np.linalg.cholesky(settled)
-
-
-def test_class_weights_are_those_of_the_histograms() -> None:
-    marginals = Marginals(np.array([30.0, 70.0]), (), np.zeros(0))
-    counts = np.array([1.0, 3.0, 50.0, 25.0, 25.0])
-    classes = np.array([0, 0, 1, 1, 1])
-    weights = divide_weights(marginals.weights, classes, counts)
-    made = GaussianMixture(weights, np.zeros((5, 3)), shapes(0, 0, 0, 0, 0), classes)
-    np.testing.assert_allclose(made.class_weights, [0.3, 0.7])
-    np.testing.assert_allclose(made.weights, [0.075, 0.225, 0.35, 0.175, 0.175])
-    assert not made.is_simple
-    assert made.members(1).tolist() == [2, 3, 4]

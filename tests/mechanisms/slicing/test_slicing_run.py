@@ -17,7 +17,6 @@ from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.slicing import WaveTuning
-from sfumato.mechanisms.slicing.frequencies import frames, planes
 from sfumato.models.bought import BoughtRows, BoughtWaves
 from sfumato.private.accounting import delta_of
 from sfumato.private.queries.base import LATENT_BITS
@@ -133,7 +132,7 @@ def test_what_is_bought_are_the_means_of_waves() -> None:
     made = buy(epsilon=TOO_MUCH)
     assert isinstance(made.bought, BoughtWaves)
     assert made.bought.space is None
-    real, layout = people(), made.job.layout
+    real, layout = people(), made.job.plan.layout
     for k, kind in enumerate(["no", "yes"]):
         mine = real[real["y"] == kind]
         assert made.bought.counts[k] == pytest.approx(len(mine), abs=3)
@@ -162,34 +161,6 @@ def test_the_noise_that_is_told_is_the_noise_that_is_there() -> None:
     told = np.sqrt(sum((each.bought.sd * each.bought.counts) ** 2 for each in (one, two)))
     # The encodings differ too, and with them the answers; but by far less than this noise.
     assert ((apart / told[:, None]) ** 2).mean() == pytest.approx(1.0, abs=0.2)
-
-
-@pytest.mark.parametrize(("dim", "slice_dim"), [(1, 2), (3, 1), (30, 2), (30, 12)])
-def test_frequencies_lie_on_slices_of_few_columns(dim: int, slice_dim: int) -> None:
-    found = frames(dim, slice_dim, WAVES)
-    assert found.shape == (WAVES.fewest, dim)
-    seen = (found != 0).sum(axis=1)
-    assert seen.max() == min(WAVES.span, dim)
-    np.testing.assert_array_equal(found, frames(dim, slice_dim, WAVES))
-    if dim == 30:
-        assert (found != 0).any(axis=0).all(), "every column is seen"
-        inside = min(slice_dim, WAVES.span)
-        sizes = np.linalg.norm(found, axis=1).reshape(-1, len(WAVES.scales))
-        expected = np.array(WAVES.scales) * math.sqrt(inside)
-        assert sizes.mean(axis=0) == pytest.approx(expected, rel=0.3)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 12, 60])
-def test_planes_are_of_every_two_coordinates(dim: int) -> None:
-    found = planes(dim, WAVES)
-    assert WAVES.fewest <= len(found) <= WAVES.most
-    pairs = {tuple(np.flatnonzero(row)) for row in found}
-    assert len(pairs) == max(1, dim * (dim - 1) // 2)
-    assert {len(pair) for pair in pairs} == {1 if dim == 1 else 2}
-    sizes = np.abs(found[found != 0])
-    assert set(np.round(sizes, 12)) == set(WAVES.plane_scales)
-    if dim == 2:
-        assert {float(np.sign(a * b)) for a, b in found} == {1.0, -1.0}, "diagonal one way and the other"
 
 
 # --- rows

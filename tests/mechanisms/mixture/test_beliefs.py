@@ -1,0 +1,65 @@
+"""What a look changes in what is believed of a class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from sfumato.mechanisms.mixture.beliefs import Beliefs, Glance, learn, settle_eigenvalues
+from sfumato.schema.layout import FloatArray
+
+
+def test_eigenvalues_keep_what_was_measured_well_and_shrink_what_was_not() -> None:
+    plain, harmonic = settle_eigenvalues(np.array([[2.0, 1.0, -0.5]]), np.array([[1e-6]]))
+    np.testing.assert_allclose(plain[0, :2], [2.0, 1.0], rtol=1e-4)
+    np.testing.assert_allclose(harmonic[0, :2], [2.0, 1.0], rtol=1e-4)
+    plain, harmonic = settle_eigenvalues(np.array([[1.0, -0.5]]), np.array([[0.25]]))
+    assert (harmonic > 0).all()
+    assert (harmonic < plain).all()
+    assert harmonic[0, 1] < harmonic[0, 0] < 1.0
+
+
+def test_the_harmonic_mean_loses_least() -> None:
+    """Over eigenvalues drawn as believed, KL(released || fitted) of a variance is least at 1 / E[1 / x]."""
+    rng = np.random.default_rng(0)
+    value, noise = 1.0, 0.09
+    x = rng.normal(value - noise, math.sqrt(noise), 400_000)
+    x = x[x > 0.01]
+    harmonic = settle_eigenvalues(np.array([[value]]), np.array([[noise]]))[1][0, 0]
+
+    def kl(released: float) -> float:
+        return float((released / x - 1 - np.log(released / x)).mean() / 2)
+
+    assert kl(harmonic) < min(kl(0.9 * harmonic), kl(1.1 * harmonic), kl(value))
+
+
+def belief(mean: FloatArray, spread: float, noise: float) -> Beliefs:
+    unit = np.eye(len(mean))[None]
+    return Beliefs(np.array([500.0]), np.array([100.0]), mean[None], spread * unit, unit, unit, np.array([noise]))
+
+
+def seen(rows: FloatArray, beliefs: Beliefs, radius: float, sd: float) -> Glance:
+    z = rows - beliefs.means[0]
+    z = z * np.minimum(1.0, radius / np.linalg.norm(z, axis=1))[:, None]
+    second = (z.T @ z)[None]
+    one = np.array([sd])
+    return Glance(
+        beliefs.maps, np.array([radius]), np.array([float(len(z))]), z.sum(axis=0)[None], second, one, one, one
+    )
+
+
+@pytest.mark.parametrize("sd", [1e-3, 1e6])
+def test_a_sharp_look_is_believed_and_a_blurred_one_is_not(sd: float) -> None:
+    rng = np.random.default_rng(0)
+    truth = np.array([[1.2, 0.3], [0.3, 0.8]])
+    rows = rng.multivariate_normal([0.3, -0.2], truth, size=50_000)
+    before = belief(np.zeros(2), 0.5, 0.2)
+    after = learn(before, seen(rows, before, 4.0, sd))
+    expected: Callable[[FloatArray], object] = lambda a: pytest.approx(a, abs=0.05)  # noqa: E731
+    assert after.counts[0] == pytest.approx(50_000 if sd < 1 else 500, rel=0.01)
+    assert after.means[0] == expected(np.array([0.3, -0.2]) if sd < 1 else np.zeros(2))
+    assert after.shapes[0] == expected(truth if sd < 1 else np.eye(2))
+    assert after.noise[0] < 0.01 if sd < 1 else after.noise[0] == pytest.approx(0.2, rel=0.01)

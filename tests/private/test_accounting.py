@@ -23,6 +23,7 @@ from sfumato.errors import ArgumentError, BudgetError
 from sfumato.private import accounting
 from sfumato.private.accounting import Adjacency, Budget, Spend, delta_of
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
+from sfumato.private.slicing.law import Slices
 
 EPSILONS = [0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0, 50.0]
 DELTAS = [1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2]
@@ -251,3 +252,20 @@ def test_bad_charges_and_budgets_are_refused(bad: float) -> None:
 def test_adjacencies_are_their_names() -> None:
     assert [str(a) for a in Adjacency] == ["add-remove", "replace-one", "label"]
     assert Adjacency("label") is Adjacency.LABEL
+
+
+def test_slices_that_would_tell_their_own_cost_are_refused() -> None:
+    """A plan is an object of a mechanism: one of a subclass could claim to cost nothing, and to equal any other."""
+
+    class Cheap(Slices):
+        weight = property(lambda self: 1e-30)
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None
+
+    cheap = Cheap(4, 2, 1.0, 1.0)
+    assert delta_of(1.0, 0.2, [cheap]) < delta_of(1.0, 0.2, [Slices(4, 2, 1.0, 1.0)]) / 1e3
+    with pytest.raises(ArgumentError, match="plain"):
+        Budget(0.2, (cheap,))

@@ -24,6 +24,7 @@ from sfumato.private.noise import Bits, noisy, secure_bits
 from sfumato.private.queries.base import Answer, Public, Query
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.wire import decode
 from sfumato.private.slicing.rows import RowVectors, Whole
 
 FALSE_ALARM = 1e-6
@@ -241,7 +242,15 @@ def test_every_answer_is_kept_by_its_name() -> None:
     curator = Scene().curator()
     first = curator.total("first", REQUEST, 0.25)
     second = curator.total("second", REQUEST, 0.25)
-    assert curator.answers == (("first", first), ("second", second))
+    assert [(name, answer) for name, _, answer in curator.answers] == [("first", first), ("second", second)]
+    assert all(query == decode(REQUEST) for _, query, _ in curator.answers)
+
+
+def test_answers_cannot_be_written_to() -> None:
+    answer = Scene().curator().total("first", REQUEST, 0.25)
+    for array in (answer.values, answer.sd):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
 
 
 # The noise
@@ -335,4 +344,36 @@ def test_answers_reproduce_with_insecure_bits_only() -> None:
 
 def test_a_mechanism_sees_answers_and_no_engine() -> None:
     public = {name for name in dir(Scene().curator()) if not name.startswith("_")}
-    assert public == {"answers", "remaining", "rows", "total"}
+    assert public == {"answers", "remaining", "rows", "statement", "total"}
+
+
+# What is promised
+
+
+def test_a_statement_is_made_of_what_was_charged() -> None:
+    scene = Scene(mu=0.2)
+    curator = Curator(scene, scene.budget, Adjacency.ADD_REMOVE, secure_bits)
+    curator.total("first", REQUEST, 0.01)
+    said = curator.statement(1.0, 1e-5, "row")
+    assert said == {
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "mu": 0.2,
+        "adjacency": Adjacency.ADD_REMOVE,
+        "unit": "row",
+        "secure": True,
+        "spends": scene.budget.spends,
+        "slices": (),
+    }
+
+
+def test_seeded_noise_promises_nothing() -> None:
+    said = Scene(mu=0.2).curator().statement(1.0, 1e-5, "row")
+    assert (said["secure"], said["epsilon"], said["delta"], said["mu"]) == (False, None, None, None)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.5, 1e-5)])
+def test_a_promise_that_the_budget_exceeds_is_refused(epsilon: float, delta: float) -> None:
+    with pytest.raises(ArgumentError, match="do not cover"):
+        Scene(mu=0.26).curator().statement(epsilon, delta, "row")
+    Scene(mu=0.26).curator().statement(1.0, 1e-5, "row")  # mu(1, 1e-5) = 0.26805

@@ -227,11 +227,28 @@ class Breaking(LocalEngine):
         raise self.failure
 
 
+class Verbose(TableError):
+    """Not one of the library's own: it takes other arguments, and says what it likes."""
+
+    def __init__(self, secret: int, kind: str) -> None:
+        super().__init__(f"{kind} {secret}")
+
+
+def out_of_memory() -> MemoryError:
+    """What numpy raises for an array that does not fit: a class of its own, which takes a shape and a type."""
+    with pytest.raises(MemoryError) as caught:
+        np.empty((1 << 55,))
+    assert type(caught.value) is not MemoryError
+    return caught.value
+
+
 FAILURES = {
     "a fault of the library": (ValueError(f"row {SECRET}"), TableError),
     "a table that cannot be read": (TableError("the file has gone"), TableError),
     "an interrupt": (KeyboardInterrupt(f"row {SECRET}"), KeyboardInterrupt),
     "out of memory": (MemoryError(), MemoryError),
+    "out of numpy's memory": (out_of_memory(), MemoryError),
+    "an error of another's class": (Verbose(SECRET, "row"), TableError),
 }
 
 

@@ -111,6 +111,8 @@ class Budget:
     def __init__(self, total: float, slices: Sequence[Slices] = ()) -> None:
         if not 0 < total <= LARGEST_MU:
             raise ArgumentError(f"the total mu must be above 0 and at most {LARGEST_MU:g}, not {total}")
+        if any(type(each) is not Slices for each in slices):  # whose cost is computed by the class, not by a subclass
+            raise ArgumentError("slices must be plain Slices")
         self._total = float(total)
         self._remaining = first_safe(self._total**2, lambda square: square <= Fraction(self._total) ** 2, 0.0)
         self._spends: tuple[Spend, ...] = ()

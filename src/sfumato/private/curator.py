@@ -168,9 +168,11 @@ def _shielded(work: Callable[[], T]) -> T:
 
 def _afresh(error: BaseException) -> BaseException:
     """The same news without its traceback. Our own errors speak of no row; of others nothing is told, not even their
-    kind, which might depend on one."""
-    if isinstance(error, SfumatoError):
+    kind, which might depend on one. No class of another's is called: one that wants other arguments (numpy's own
+    MemoryError does) would fail here, with the error that holds the rows for its context."""
+    for kind in (KeyboardInterrupt, SystemExit, MemoryError):
+        if isinstance(error, kind):
+            return kind()
+    if isinstance(error, SfumatoError) and type(error).__module__ == SfumatoError.__module__:
         return type(error)(str(error))
-    if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
-        return type(error)()
     return TableError("the table could not be read to its end")

@@ -24,7 +24,9 @@ from sfumato.private.queries.base import (
     MAP_LIMIT,
     SLACK,
     Batch,
+    BoolArray,
     Public,
+    Query,
     Reach,
     check_shares,
     clip_rows,
@@ -33,6 +35,9 @@ from sfumato.private.queries.base import (
     squared_norms,
     within,
 )
+from sfumato.private.queries.features import FeatureImage
+from sfumato.private.queries.group_sums import FeatureMoments, GroupSums, Latent
+from sfumato.private.queries.images import Cells, ColumnImage, ProjectedImage, ScoreImage
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 
@@ -141,13 +146,60 @@ def batch(count: int) -> Batch:
 def test_chunks_are_all_the_rows_in_order(
     monkeypatch: pytest.MonkeyPatch, count: int, rows: int, lengths: list[int]
 ) -> None:
-    whole, dim = batch(count), 5
-    monkeypatch.setattr(base, "CHUNK_CELLS", dim * rows + 1)
-    chunks = list(whole.chunks(dim))
+    whole, image = batch(count), ColumnImage(np.zeros((1, 3), np.int64))
+    monkeypatch.setattr(base, "CHUNK_CELLS", image.dim * rows + 1)
+    chunks = list(whole.chunks(image))
     assert [len(chunk) for chunk in chunks] == lengths
     for name in ("codes", "labels", "fixed", "projected"):
         parts = [getattr(chunk, name) for chunk in chunks]
         assert not chunks or np.array_equal(np.concatenate(parts, axis=-1), getattr(whole, name))
+
+
+def many_cells() -> GroupSums:
+    """One column, and more cells than coordinates."""
+    image, count = ScoreImage(((np.array([1, 2, 0]),),)), 1 << 9
+    cells = Cells(image, (np.arange(count, dtype=np.int64)[:, None],))
+    return GroupSums(Latent(ScoreImage(image.tables * count), (9,) * count, cells=cells), (0.5, 0.5))
+
+
+def narrow_features() -> FeatureMoments:
+    """Two features of many coordinates."""
+    image = ProjectedImage(np.zeros((1, 1 << 9), np.int64), np.ones((1 << 9, 1), np.int64))
+    gates = np.ones((1, image.dim + 1), np.int64)
+    return FeatureMoments(FeatureImage(image, gates, gates), 9, 1, (0.5, 0.5))
+
+
+@pytest.mark.parametrize("question", [many_cells, narrow_features])
+def test_what_is_held_of_a_chunk_does_not_grow_with_the_table(
+    monkeypatch: pytest.MonkeyPatch, question: Callable[[], Query]
+) -> None:
+    """Or a question could be made whose memory runs out from some number of rows on: an error that counts them."""
+    seen: list[int] = []
+    only = Batch.only
+
+    def watched(self: Batch, rows: BoolArray | slice) -> Batch:
+        found = only(self, rows)
+        seen.append(len(found))
+        return found
+
+    monkeypatch.setattr(Batch, "only", watched)
+    monkeypatch.setattr(base, "CHUNK_CELLS", 1 << 12)
+    for count in (8, 9, 64):
+        seen.clear()
+        rows = Batch(np.zeros((1, count), np.int16), np.zeros(count, np.int64), None, np.ones((1, count), np.int32))
+        question().total(rows)
+        assert max(seen) == 8
+
+
+@pytest.mark.parametrize("question", [many_cells, narrow_features])
+def test_a_question_too_wide_for_one_row_is_refused(
+    monkeypatch: pytest.MonkeyPatch, question: Callable[[], Query]
+) -> None:
+    public = Public((2,), 1) if question is many_cells else Public((2,), 1, 1, True)
+    question().check(public)
+    monkeypatch.setattr(base, "CHUNK_CELLS", (1 << 9) - 1)
+    with pytest.raises(ArgumentError, match="question"):
+        question().check(public)
 
 
 def test_a_batch_without_values_stays_without() -> None:

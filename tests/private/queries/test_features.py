@@ -12,9 +12,9 @@ from tests.private.queries.worlds import many
 
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.questions import feature_image, feature_matrices, feature_moments, projected_image, wave_image
-from sfumato.private.queries.base import LATENT_LIMIT, MAP_BITS, MAP_LIMIT, Batch, Image, Public
-from sfumato.private.queries.features import FeatureImage, QuadraticImage, WithOne
-from sfumato.private.queries.images import ScoreImage
+from sfumato.private.queries.base import EXACT, LATENT_LIMIT, MAP_BITS, MAP_LIMIT, Batch, Image, Public
+from sfumato.private.queries.features import MOST_INPUTS, FeatureImage, QuadraticImage, WithOne
+from sfumato.private.queries.images import ProjectedImage, ScoreImage
 
 
 def score_image(vectors: Ints) -> ScoreImage:
@@ -147,3 +147,14 @@ def test_one_class_is_enough_for_images_that_see_none() -> None:
         query.check(Public((3, 2), 5, 4, values=True))
         with pytest.raises(ArgumentError, match="schema"):
             query.check(Public((3, 2), 5))
+
+
+def test_an_image_too_wide_for_exact_products_is_refused() -> None:
+    """Beyond 2^53 a product would depend on the order of its terms, hence on which rows are in the batch: with 2^23
+    coordinates the step at zero opened for four equal rows, and not for three."""
+    dim = (1 << 20) + 1
+    assert MOST_INPUTS * MAP_LIMIT * LATENT_LIMIT + MAP_LIMIT * ONE < EXACT
+    zeros = np.zeros((1, dim + 1), np.int64)
+    image = ProjectedImage(zeros[:, :dim], np.ones((dim, 1), np.int64))
+    with pytest.raises(ArgumentError, match="2\\^20"):
+        FeatureImage(image, zeros, zeros)

@@ -70,9 +70,13 @@ class Batch:
         projected = None if self.projected is None else self.projected[:, rows]
         return Batch(self.codes[:, rows], self.labels[rows], fixed, projected)
 
-    def chunks(self, dim: int) -> Iterator[Batch]:
-        """The batch in parts whose images of so many coordinates fit into memory, and whose sums are exact."""
-        rows = min(BATCH_CAP, max(1, CHUNK_CELLS // dim))
+    def chunks(self, question: Any) -> Iterator[Batch]:
+        """The batch in parts whose images fit into memory, all that are inside a question, and whose sums are exact.
+
+        What a part takes does not grow with the table, so that running out of memory does not tell how many rows
+        there are.
+        """
+        rows = min(BATCH_CAP, max(1, CHUNK_CELLS // _widest(question)))
         return (self.only(slice(start, start + rows)) for start in range(0, len(self), rows))
 
 
@@ -192,6 +196,11 @@ class Image(ABC):
     def dim(self) -> int:
         """How many coordinates a row has."""
 
+    @property
+    def width(self) -> int:
+        """How many numbers it holds of one row."""
+        return self.dim
+
     @abstractmethod
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         """The images of the rows `mine`, all taken to be of class k, one a column; each depends on that row alone."""
@@ -204,6 +213,10 @@ class Answer:
     values: FloatArray
     sd: FloatArray
 
+    def __post_init__(self) -> None:
+        for array in (self.values, self.sd):
+            array.flags.writeable = False  # a release keeps them as they were given
+
 
 def insist(holds: bool, message: str) -> None:
     """Refuse what does not hold: the message speaks of the question, never of a row."""
@@ -214,17 +227,24 @@ def insist(holds: bool, message: str) -> None:
 def rehearse(asked: Any, works: Callable[[Batch], bool], public: Public) -> None:
     """Refuse a question of other classes, with tables for other columns, or one that does not work on made-up rows."""
     try:
-        fits = asked.classes == public.classes and _table_sizes(asked) <= {public.sizes} and works(public.rehearsal())
+        sizes = {size for part in _parts(asked) if isinstance(part, Image) for size in part.table_sizes}
+        own = asked.classes == public.classes and sizes <= {public.sizes}
+        fits = own and _widest(asked) <= CHUNK_CELLS and works(public.rehearsal())
     except (IndexError, ValueError, TypeError, AssertionError, MemoryError):
         fits = False
     insist(fits, "a question must be one for the columns and classes of the schema")
 
 
-def _table_sizes(part: Any) -> frozenset[tuple[int, ...]]:
-    """The columns that the tables in any part of a question are for."""
-    own: frozenset[tuple[int, ...]] = part.table_sizes if isinstance(part, Image) else frozenset()
-    inside = (getattr(part, each.name) for each in fields(part))
-    return own.union(*(_table_sizes(each) for each in inside if is_dataclass(each)))
+def _parts(asked: Any) -> Iterator[Any]:
+    """A question, the images and cells that it is made of, and those that these are made of."""
+    yield asked
+    inside = (getattr(asked, each.name) for each in fields(asked))
+    yield from (part for each in inside if is_dataclass(each) for part in _parts(each))
+
+
+def _widest(asked: Any) -> int:
+    """The most numbers that any part of a question holds of one row."""
+    return max(getattr(part, "width", 1) for part in _parts(asked))
 
 
 def check_shares(shares: tuple[float, ...], count: int) -> None:

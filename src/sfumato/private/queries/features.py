@@ -14,6 +14,8 @@ import numpy as np
 from sfumato.private.queries import base
 from sfumato.private.queries.base import LATENT_LIMIT, Batch, BoolArray, FloatArray, Image, IntArray, insist, largest
 
+MOST_INPUTS = 1 << 20  # sums of so many products of whole numbers below 2^16 are exact in float64
+
 
 @dataclass(frozen=True)
 class FeatureImage(Image):
@@ -35,6 +37,7 @@ class FeatureImage(Image):
         insist(fits, "gates and values must have a row for each feature and a column more than the image")
         small = max(largest(self.gates), largest(self.values)) <= base.MAP_LIMIT and self.image.limit == LATENT_LIMIT
         insist(small, "gates and values must have entries below 16")
+        insist(self.image.dim <= MOST_INPUTS, "features are of an image with at most 2^20 coordinates")
 
     @property
     def dim(self) -> int:

@@ -106,7 +106,7 @@ class Gradient(Query):
 
     def total(self, batch: Batch) -> IntArray:
         total = np.zeros((self.model.margins, 1 + self.features.dim), dtype=np.int64)
-        for chunk in batch.chunks(1 + self.features.dim):
+        for chunk in batch.chunks(self):
             for m, e in enumerate(self.model.residuals(chunk)):
                 phi = self._features(chunk, m)
                 kept = base.squared_norms(phi) <= self.radius  # as in `within`: a row that is too long counts nowhere
@@ -167,7 +167,7 @@ class ClippedGradient(Query):
 
     def total(self, batch: Batch) -> IntArray:
         total = np.zeros(self.slopes.shape, dtype=np.int64)
-        for chunk in batch.chunks(self.image.dim):
+        for chunk in batch.chunks(self):
             everyone: base.BoolArray = np.ones(len(chunk), dtype=bool)
             phi = base.clip_rows(self.image.rows(chunk, everyone, 0), self.radius)
             kept = base.squared_norms(phi) <= self.radius  # as in `within`

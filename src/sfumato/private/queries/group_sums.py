@@ -129,7 +129,7 @@ class GroupSums(Query):
 
     def total(self, batch: Batch) -> IntArray:
         total = np.zeros((len(self.latent.radii), self.size // len(self.latent.radii)), dtype=np.int64)
-        for chunk in batch.chunks(self.latent.dim):
+        for chunk in batch.chunks(self):
             grouped = self.latent.grouped(chunk)
             for k, step in enumerate(self.norm_steps):
                 z = self.latent.rows(grouped, k)
@@ -184,7 +184,7 @@ class FeatureMoments(Query):
     def total(self, batch: Batch) -> IntArray:
         dim = self.image.dim
         gram, cross = np.zeros((dim, dim), np.int64), np.zeros((dim, self.classes), np.int64)
-        for chunk in batch.chunks(dim):
+        for chunk in batch.chunks(self):
             for k in range(self.classes):
                 features = self.image.rows(chunk, chunk.labels == k, 0)
                 phi = base.within(base.clip_rows(features, self.radius), self.radius)

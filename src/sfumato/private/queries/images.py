@@ -155,6 +155,11 @@ class Cells:
         """The class of each cell."""
         return tuple(k for k, c in enumerate(self.centres) for _ in c)
 
+    @property
+    def width(self) -> int:
+        """How many numbers it holds of one row: the distances from a class's centres."""
+        return max(map(len, self.centres))
+
     def find(self, batch: Batch) -> IntArray:
         """The cell of every row, counted through all classes."""
         found = np.full(len(batch), -1, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sfumato.audit.membership import MembershipGame
 from sfumato.audit.mixture import FitGame
 from sfumato.audit.queries import QueryGame
 from sfumato.insecure import insecure_bits
-from sfumato.mechanisms.asker import Asker, Client
+from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.questions import unpack
 from sfumato.models import GeneratorModel
 from sfumato.private.accounting import Adjacency, Budget
@@ -206,10 +206,11 @@ class RangeReadOffTheData(FitGame):
 class TellsCounts(Job):
     """The file of a generator says how many rows each class has, without noise."""
 
-    def release(self, curator: Asker, *others: Any) -> Release:
+    def release(self, curator: Curator, *others: Any) -> Release:
         made = super().release(curator, *others)
         assert isinstance(made.model, GeneratorModel)
-        query = Histograms(self.layout.sizes, self.layout.classes, self.plan.details.histograms.column_shares)
+        layout = self.public.layout
+        query = Histograms(layout.sizes, layout.classes, self.plan.details.histograms.column_shares)
         counts = unpack(query, self.engine.total(query))[0].sum(axis=1) + 0.5  # a release wants them positive
         return replace(made, model=replace(made.model, bought=replace(made.model.bought, counts=counts)))
 
@@ -219,7 +220,8 @@ class TrueCounts(FitGame):
     """A fit that leaks the counts of its classes into what it publishes."""
 
     def _job(self, with_row: bool, seed: int | None) -> Job:
-        return TellsCounts(**vars(super()._job(with_row, seed)))
+        job = super()._job(with_row, seed)
+        return TellsCounts(**{field.name: getattr(job, field.name) for field in fields(job)})
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.accounting import Adjacency, add_up, calibrate
-from sfumato.errors import ArgumentError, BudgetError, LedgerError, MissingExtraError, OutputError
+from sfumato.errors import ArgumentError, BudgetError, LedgerError, MissingExtraError, OutputError, TableError
 from sfumato.files import check_writable
 from sfumato.ledger import account as account_module
 from sfumato.ledger import ledger as ledger_module
@@ -723,19 +723,20 @@ def interrupted(*_: Any, **__: Any) -> Any:
 
 @pytest.mark.parametrize("error", [failing, interrupted])
 @pytest.mark.parametrize(
-    ("module", "name", "expected"),
+    ("module", "name", "shielded", "expected"),
     [
-        ("sfumato.private.engines.local.LocalEngine", "total", ["returned"]),
-        ("sfumato.private.curator", "noisy", ["drawing"]),
-        ("sfumato.api", "MixtureModel", ["drawing"]),
+        ("sfumato.private.engines.local.LocalEngine", "total", True, ["returned"]),
+        ("sfumato.private.curator", "noisy", True, ["drawing"]),
+        ("sfumato.mechanisms.mixture.mixture_run", "MixtureModel", False, ["drawing"]),
     ],
 )
 def test_an_exception_returns_what_was_not_drawn(
-    module: str, name: str, expected: list[str], error: Any, place: str
+    module: str, name: str, shielded: bool, expected: list[str], error: Any, place: str
 ) -> None:
     ledger = Ledger(place)
     ledger.open("patients", 1, 1e-6)
-    with mock.patch(f"{module}.{name}", error), pytest.raises((Planted, KeyboardInterrupt)):
+    heard = KeyboardInterrupt if error is interrupted else TableError if shielded else Planted
+    with mock.patch(f"{module}.{name}", error), pytest.raises(heard):
         fit(ledger)
     assert states(ledger) == expected
     if expected == ["returned"]:

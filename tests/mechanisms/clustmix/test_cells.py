@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from tests.configs import asked
 
 import sfumato as sf
-from sfumato.accounting import mu_of
+from sfumato.accounting import delta_of, mu_of
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.mechanisms.budget import radius
 from sfumato.mechanisms.clustmix import CellTuning
@@ -25,7 +25,7 @@ from sfumato.mechanisms.clustmix.cells import starts as drawn_starts
 from sfumato.mechanisms.clustmix.clustmix_mechanism import ADAPTS
 from sfumato.mechanisms.questions import score_image, unpack
 from sfumato.mechanisms.shrinkage import shrink_to_class
-from sfumato.private.accounting import Adjacency, delta_of
+from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import Answer
 from sfumato.published.clustmix import smallest_mixture
 from sfumato.schema.layout import Layout

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import chi2
 
-from sfumato.private.noise import grid_exponent, noisy, secure_bits
+from sfumato.private.noise import noisy, secure_bits
 
 SPEED_DRAWS = 1 << 21
 OPENDP_SPEED_DRAWS = 1 << 16
@@ -90,6 +90,15 @@ class Case:
         # In each half from its own tail, where a difference keeps its digits.
         below, above = np.diff(ndtr(edges)), -np.diff(ndtr(-edges))
         return np.where(edges[:-1] < 0, below, above)
+
+
+def grid_exponent(sigma: float) -> int:
+    """The k for which the grid step g = 2^k has sigma / g in [256, 512).
+
+    >>> grid_exponent(256.0), grid_exponent(511.9), grid_exponent(1.0)
+    (0, 0, -8)
+    """
+    return math.frexp(sigma)[1] - 9
 
 
 def check_law(total: int, sigma: float, draws: int, progress: Callable[[str], None]) -> dict[str, Any]:

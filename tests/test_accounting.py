@@ -211,8 +211,8 @@ def test_theorem_one_refuses_a_mu_that_leaves_nothing() -> None:
     [
         ({"dim": 0}, "dim must be a whole number from 1"),
         ({"projections": 2.0}, "projections must be a whole number"),
-        ({"distance": math.nan}, "distance must be a number between"),
-        ({"rounding": -1.0}, "rounding must lie between 0 and 1"),
+        ({"distance": math.nan}, "distance must be a number from 1e-30 to"),
+        ({"rounding": -1.0}, "rounding must be a number from 0.0 to 1.0"),
         ({"method": "rdp"}, "slices are calibrated by 'exact' or 'theorem1', not 'rdp'"),
         ({"method": "theorem1", "rows": 2}, "theorem1 is proved for one row a unit"),
         ({"epsilon": 0.0}, "epsilon must be"),

@@ -15,19 +15,17 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Real
 
 from scipy.special import ndtri
 
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import (
+    LARGEST_MU,
     MOST_COORDINATES,
     Adjacency,
-    check_epsilon,
-    check_mu,
     delta_left,
-    delta_of,
     first_safe,
-    is_number,
     joint_delta,
 )
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
@@ -51,6 +49,29 @@ METHODS = ("exact", "theorem1")
 
 _ROOT_BITS = 128  # binary digits, at least, to which the square root of a sum of squares is taken
 _ROUNDINGS = 1e-12  # outweighs the roundings of a closed formula
+
+
+def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
+    """The smallest delta for which mu-GDP (and slices beside it) implies (epsilon, delta)-DP, rounded up.
+
+    Args:
+        epsilon: above 0.
+        mu: of all Gaussian queries together.
+        slices: noisy projections of every row beside them, fixed in advance; a release takes them once.
+
+    Returns:
+        Delta, never below the true value.
+
+    Raises:
+        ArgumentError: where epsilon or mu is out of its range, or there are several slices.
+
+    Example:
+        >>> f"{delta_of(1.0, 0.26805):.2e}"
+        '1.00e-05'
+    """
+    check_epsilon(epsilon)
+    check_mu(mu)
+    return joint_delta(epsilon, mu, slices)
 
 
 def epsilon_of(mu: float, delta: float, distance: float = 0.0, slices: Sequence[Slices] = ()) -> float:
@@ -349,6 +370,16 @@ def bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[flo
     return low, high
 
 
+def check_epsilon(epsilon: float) -> None:
+    if not is_number(epsilon) or not 0 < epsilon < math.inf:
+        raise ArgumentError(f"epsilon must be a finite number above 0, not {epsilon!r}")
+
+
+def check_mu(mu: float) -> None:
+    if not 0 <= mu <= LARGEST_MU:
+        raise ArgumentError(f"mu must lie between 0 and {LARGEST_MU:g}, not {mu}")
+
+
 def check_distance(distance: float) -> None:
     if not is_number(distance) or not 0 <= distance < 1:
         raise ArgumentError(f"distance must be at least 0 and below 1, not {distance!r}")
@@ -357,3 +388,7 @@ def check_distance(distance: float) -> None:
 def check_delta(delta: float) -> None:
     if not is_number(delta) or not 0 < delta < 1:
         raise ArgumentError(f"delta must lie inside (0, 1), not {delta!r}")
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -172,8 +172,7 @@ def prepare(
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
     source = Source(open_table(table), public.layout, units, values=planned.values)
-    workers = None if engine is None else engine.workers
-    job = Job(checked, public, planned, chosen, LocalEngine(source, workers), bits)
+    job = Job(checked, public, planned, chosen, LocalEngine(source, (engine or Local()).threads), bits)
     job.promise(job.curator())  # a plan that would spend more than was asked for is refused here
     return job
 

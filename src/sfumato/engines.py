@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from sfumato.errors import ArgumentError
@@ -30,3 +31,15 @@ class Local:
             return
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
             raise ArgumentError(f"workers must be a whole number above 0, not {self.workers!r}")
+
+    @property
+    def threads(self) -> int:
+        """How many threads that is here."""
+        return self.workers or _cores()
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1

@@ -39,3 +39,9 @@ class OutputError(SfumatoError):
 
 class MissingExtraError(SfumatoError, ImportError):
     """A feature needs an optional dependency that is not installed."""
+
+
+def insist(holds: object, message: str) -> None:
+    """Refuse an argument for which this does not hold."""
+    if not holds:
+        raise ArgumentError(message)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,7 +23,7 @@ from scipy.stats import chi2
 from sfumato.accounting import Adjacency, add_up, calibrate, delta_of, epsilon_of, mu_of, slicing_sigma
 from sfumato.errors import ArgumentError, BudgetError, LedgerError
 from sfumato.ledger import account as account_module
-from sfumato.ledger.account import Account, Ask, Charge, Dataset, Entry, State
+from sfumato.ledger.account import Account, Ask, Charge, Dataset, Entry, State, tail
 from sfumato.ledger.ledger import Ledger
 from sfumato.private.slicing.law import Slices
 from sfumato.schema.layout import ROW
@@ -332,3 +333,37 @@ def test_damage_inside_is_refused(change: dict[str, Any], ledger: Ledger, tmp_pa
         connection.execute("UPDATE sfumato_entry SET descriptor = ?", (descriptor,))
     with pytest.raises(LedgerError, match="is damaged"):
         ledger.accounts()
+
+
+# The bound that a ledger charges
+
+
+@pytest.mark.parametrize("chance", [0.3, 5e-8, 1e-17, 1e-60])
+@pytest.mark.parametrize(("dim", "projections"), [(20, 1), (100, 100), (784, 1000), (50, 1_000_000)])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_a_tail_is_exceeded_with_its_chance_at_most(chance: float, dim: int, projections: int, rows: int) -> None:
+    slices = Slices(dim, projections, 2.0, 3.0, rows=rows)
+    place = tail(slices, chance) / (2.0 / 3.0) ** 2 * dim / 2
+    with mpmath.workdps(60):
+        above, below = (float(rows * upper_gamma(projections / 2, place * scale)) for scale in (1.0, 1.0 - 1e-6))
+    assert above <= chance < below * (1.0 + 1e-6)
+
+
+def upper_gamma(half: float, x: float) -> Any:
+    """The upper tail of a gamma law; a sum from its largest term on where mpmath would take too long."""
+    if half < 1000:
+        return mpmath.gammainc(half, x, regularized=True)
+    term = mpmath.exp((half - 1) * mpmath.log(x) - x - mpmath.loggamma(half))
+    total = mpmath.mpf(0)
+    while half > 1 and term > total * mpmath.mpf(2) ** -60:  # Q(a, x) = x^(a-1) e^-x / Gamma(a) + Q(a - 1, x)
+        total += term
+        half -= 1
+        term *= half / x
+    return total
+
+
+def test_the_rounding_of_the_matrix_is_in_the_tail() -> None:
+    slices = Slices(30, 6, 1.0, 2.0, rounding=0.01)
+    root = math.sqrt(float(chi2(6).isf(1e-6)) / 30)
+    assert tail(slices, 1e-6) >= ((root + 0.01) / 2.0) ** 2
+    assert tail(slices, 1e-6) < 1.2 * tail(replace(slices, rounding=0.0), 1e-6)

@@ -232,7 +232,7 @@ def test_a_question_needs_a_plain_name(name: Any) -> None:
 @pytest.mark.parametrize("asked", [QUERY, (QUERY, Whole(0.1)), (Whole(0.1), Whole(0.1)), 5, (1, 2, 3)])
 def test_what_is_no_question_for_rows_is_refused(asked: Any) -> None:
     scene = Scene()
-    with pytest.raises(ArgumentError, match="not one for rows"):
+    with pytest.raises(ArgumentError, match="of another kind"):
         scene.curator(Adjacency.REPLACE_ONE).rows("rows", encode(asked))
     assert scene.events == []
     assert scene.budget.remaining == 1.0

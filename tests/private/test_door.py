@@ -300,13 +300,13 @@ def test_a_row_that_is_longer_than_its_image_says_counts_nowhere(monkeypatch: py
     assert counted(query, batch) == 2.0  # clipped as it should be
     monkeypatch.setattr(base, "clip_rows", lambda z, radius: z)
     assert counted(query, batch) == 1.0
-    monkeypatch.setattr(base, "within", lambda z, radius: z)
+    monkeypatch.setattr(base, "squared_norms", lambda z: np.zeros(z.shape[1]))
     assert counted(query, batch) == 2.0  # the twin: nothing else would have seen it
 
 
 def test_the_check_is_exact() -> None:
     z = np.array([[float(1 << 15), float(1 << 15)], [0.0, 1.0]])
-    assert base.within(z, 1 << 30).tolist() == [[float(1 << 15)], [0.0]]
+    assert base.within(z, 1 << 30).tolist() == [[float(1 << 15), 0.0], [0.0, 0.0]]
 
 
 def test_answers_are_kept_as_they_were_given() -> None:

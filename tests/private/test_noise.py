@@ -6,7 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from benchmarks.noise import merged
+from benchmarks.noise import grid_exponent, merged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from scipy.stats import binomtest, chi2
 from sfumato.errors import ArgumentError
 from sfumato.insecure import insecure_bits
 from sfumato.private import noise
-from sfumato.private.noise import Bits, grid_exponent, noisy, secure_bits
+from sfumato.private.noise import Bits, noisy, secure_bits
 
 FALSE_ALARM = 1e-6
 DRAWS = 1_000_000

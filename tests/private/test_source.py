@@ -156,7 +156,7 @@ def queries() -> list[Query]:
         GroupSums(latent_space(around(cells), [1.0] * 5, cells=cells), (0.3, 0.7)),
         GroupSums(latent_space(around(cells), [1.0] * 5, cells=cells), (0.05, 0.85, 0.1), "norm"),
         GroupSums(latent_space(Within(cells), [1.0, 0.7]), (0.1, 0.5, 0.4), "outer"),
-        GroupSums(latent_space(ColumnImage(rng.integers(0, TOP, (2, COLUMNS)), factor=1), [1.0, 0.5]), (0.05, 0.95)),
+        GroupSums(latent_space(ColumnImage(rng.integers(0, TOP, (2, COLUMNS))), [1.0, 0.5]), (0.05, 0.95)),
         clipped_gradient(quadratic, rng.normal(size=(2, quadratic.dim)), 1.5, 0.2),
     ]
 

@@ -36,6 +36,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+from scipy.special import gammaincc, gammainccinv
+
 from sfumato.accounting import (
     Adjacency,
     Slices,
@@ -51,6 +53,7 @@ from sfumato.accounting import (
 from sfumato.errors import ArgumentError, BudgetError, LedgerError
 from sfumato.private.accounting import LARGEST_MU, MOST_COORDINATES, MOST_RELEASES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
+from sfumato.private.slicing.law import MASS_ERROR, ROUNDINGS
 from sfumato.private.units import COLLISION, unit_delta
 from sfumato.schema.layout import ROW
 from sfumato.text import rounded_down, rounded_up
@@ -115,7 +118,8 @@ class OldFrames:
     like: Slices
     frames: int
 
-    def tail(self, chance: float) -> float:
+    @property
+    def bound(self) -> float:
         """T is never more than this."""
         return (self.like.weight * self.frames + self.like.shift) * (1.0 + BOUND_ERROR)
 
@@ -537,8 +541,18 @@ class Account:
 
 def _bound(slices: tuple[Slices | OldFrames, ...], chance: float) -> float:
     """A t that the T of all slices together exceeds with probability at most `chance`, rounded up."""
-    tails = [each.tail(chance / len(slices)) for each in slices]
+    share = chance / len(slices)
+    tails = [tail(each, share) if isinstance(each, Slices) else each.bound for each in slices]
     return sum_up(tails) if max(tails) < math.inf else math.inf
+
+
+def tail(slices: Slices, chance: float) -> float:
+    """A t that T exceeds with probability at most `chance`, rounded up: P(S* > s) <= rows P(S > s)."""
+    half, share = slices.projections / 2, chance / slices.rows * (1.0 - MASS_ERROR)
+    place = float(gammainccinv(half, share))
+    while place < math.inf and gammaincc(half, place) > share:  # what is relied on is gammaincc alone
+        place *= 1.0 + MASS_ERROR
+    return (slices.weight * 2.0 * place / slices.dim + slices.shift) * (1.0 + ROUNDINGS)
 
 
 def _is_cost(number: object) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from sfumato.errors import insist
 from sfumato.private.queries import base
 from sfumato.private.queries.base import (
     LATENT_BITS,
@@ -34,7 +35,7 @@ from sfumato.private.slicing.rows import RowVectors
 
 def quantise(values: FloatArray, bits: int, limit: int) -> IntArray:
     """Real numbers on a grid of so many fractional bits, cut off at a limit."""
-    base.insist(not np.isnan(values).any(), "latent tables and maps must be numbers")
+    insist(not np.isnan(values).any(), "latent tables and maps must be numbers")
     return np.clip(np.rint(values * 2.0**bits), -limit, limit).astype(np.int64)
 
 
@@ -63,7 +64,7 @@ def cells_at(image: Image, centres: Sequence[FloatArray]) -> Cells:
 
 def around(cells: Cells) -> Shifted:
     """The image seen from each cell's centre."""
-    return Shifted(cells.image, cells.classes, np.concatenate(cells.centres))
+    return Shifted(cells)
 
 
 def latent_space(
@@ -92,14 +93,14 @@ def feature_matrices(image: FeatureImage, bias: float) -> tuple[FloatArray, Floa
 
 
 def _input_scale(dim: int, bias: float) -> FloatArray:
-    base.insist(bias > 0.0, "the bias must be positive")
+    insist(bias > 0.0, "the bias must be positive")
     return np.append(np.full(dim, 1.0 / math.sqrt(dim)), bias)
 
 
 def wave_image(image: Image, frequencies: FloatArray) -> WaveImage:
     """Cosines and sines at frequencies in radians a latent unit."""
     turns = np.asarray(frequencies) / (2.0 * math.pi) * 2.0**FREQUENCY_BITS
-    base.insist(bool((np.abs(turns) < base.EXACT).all()), "frequencies must be numbers, and not too high")
+    insist(bool((np.abs(turns) < base.EXACT).all()), "frequencies must be numbers, and not too high")
     return WaveImage(image, np.rint(turns).astype(np.int64))
 
 
@@ -139,7 +140,7 @@ def describe(query: Query) -> dict[str, Any]:
     if isinstance(query, Histograms):
         return {"kind": "histograms", "classes": query.classes, "bins": list(query.sizes)}
     if isinstance(query, GroupSums):
-        groups, dim = len(query.latent.radii), query.latent.dim
+        groups, dim = len(query.latent.radii), query.latent.image.dim
         return {"kind": "group sums", "groups": groups, "dimensions": dim, "second": query.second}
     if isinstance(query, FeatureMoments):
         return {"kind": "feature moments", "classes": query.classes, "features": query.image.dim}
@@ -182,7 +183,7 @@ def unpack(query: Any, flat: FloatArray) -> Any:
 
 
 def _unpack_groups(query: GroupSums, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    d, unit = query.latent.dim, query.latent.image.unit
+    d, unit = query.latent.image.dim, query.latent.image.unit
     blocks = flat.reshape(len(query.latent.radii), -1)
     counts, sums, rest = blocks[:, 0], blocks[:, 1 : 1 + d] * unit, blocks[:, 1 + d :]
     if query.second == "outer":

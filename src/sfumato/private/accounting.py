@@ -20,11 +20,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from numbers import Real
 
 from scipy.special import erfc, erfcx
 
-from sfumato.errors import ArgumentError, BudgetError
+from sfumato.errors import BudgetError, insist
 from sfumato.private.slicing.law import Slices, sliced_delta
 
 MOST_COORDINATES = 2**40
@@ -58,29 +57,6 @@ class Adjacency(StrEnum):
     LABEL = "label"
 
 
-def delta_of(epsilon: float, mu: float, slices: Sequence[Slices] = ()) -> float:
-    """The smallest delta for which mu-GDP (and slices beside it) implies (epsilon, delta)-DP, rounded up.
-
-    Args:
-        epsilon: above 0.
-        mu: of all Gaussian queries together.
-        slices: noisy projections of every row beside them, fixed in advance; a release takes them once.
-
-    Returns:
-        Delta, never below the true value.
-
-    Raises:
-        ArgumentError: where epsilon or mu is out of its range, or there are several slices.
-
-    Example:
-        >>> f"{delta_of(1.0, 0.26805):.2e}"
-        '1.00e-05'
-    """
-    check_epsilon(epsilon)
-    check_mu(mu)
-    return joint_delta(epsilon, mu, slices)
-
-
 @dataclass(frozen=True)
 class Spend:
     """What was charged once: a query, its L2 sensitivity, its noise, and the mu that it cost.
@@ -101,7 +77,7 @@ class Budget:
     Formal guarantee. Whatever was charged, the answers together are total-GDP. The size of a charge may
     depend on earlier noisy answers, because the sum of squares is a valid filter as long as the total is
     fixed in advance (Smith and Thakurta 2022, arXiv 2210.17520). Slices are fixed in advance too, each to be taken
-    once; together with the total they cost what `delta_of(epsilon, total, slices)` says.
+    once; together with the total they cost what `joint_delta(epsilon, total, slices)` says.
 
     >>> budget = Budget(0.5)
     >>> budget.charge("histograms", sensitivity=2.0, mu_squared=0.0625)
@@ -112,25 +88,15 @@ class Budget:
     """
 
     def __init__(self, total: float, slices: Sequence[Slices] = ()) -> None:
-        if not 0 < total <= LARGEST_MU:
-            raise ArgumentError(f"the total mu must be above 0 and at most {LARGEST_MU:g}, not {total}")
-        if any(type(each) is not Slices for each in slices):  # whose cost is computed by the class, not by a subclass
-            raise ArgumentError("slices must be plain Slices")
+        insist(0 < total <= LARGEST_MU, f"the total mu must be above 0 and at most {LARGEST_MU:g}, not {total}")
+        plain = all(type(each) is Slices for each in slices)  # whose cost is computed by the class, not by a subclass
+        insist(plain, "slices must be plain Slices")
         self._total = float(total)
         self._remaining = first_safe(self._total**2, lambda square: square <= Fraction(self._total) ** 2, 0.0)
         self._spends: tuple[Spend, ...] = ()
         self._slices = tuple(slices)
         self._taken = 0
         self._lock = threading.Lock()
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state, _lock=threading.Lock())
-
-    def __repr__(self) -> str:
-        return f"Budget(total={self.total:.6g}, remaining={self.remaining:.6g}, spends={len(self.spends)})"
 
     @property
     def total(self) -> float:
@@ -165,16 +131,14 @@ class Budget:
         Call it before the rows are read. A charge that does not fit raises BudgetError and changes nothing.
         """
         for what, value in (("sensitivity", sensitivity), ("mu_squared", mu_squared)):
-            if not 0 < value < math.inf:
-                raise ArgumentError(f"{what} of {name!r} must be a finite number above 0, not {value}")
+            insist(0 < value < math.inf, f"{what} of {name!r} must be a finite number above 0, not {value}")
         with self._lock:  # of two threads only one may have the rest
-            if mu_squared > self._remaining:
-                raise BudgetError(
-                    f"{name!r} asks for mu^2 = {mu_squared:.6g} but {self._remaining:.6g} is left; ask for less"
-                )
+            left = self._remaining
+            if mu_squared > left:
+                raise BudgetError(f"{name!r} asks for mu^2 = {mu_squared:.6g} but {left:.6g} is left; ask for less")
             spend = _spend(name, float(sensitivity), float(mu_squared))
-            left = Fraction(self._remaining) - Fraction(float(mu_squared))
-            self._remaining = first_safe(float(left), lambda value: value <= left, 0.0)
+            rest = Fraction(left) - Fraction(float(mu_squared))
+            self._remaining = first_safe(float(rest), lambda value: value <= rest, 0.0)
             self._spends += (spend,)
             return spend
 
@@ -197,8 +161,7 @@ def joint_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     """delta(epsilon) of Gaussian queries and slices, never below the true value."""
     if not slices:
         return _delta(epsilon, mu)
-    if len(slices) > 1:
-        raise ArgumentError("a release takes slices of every row once")
+    insist(len(slices) == 1, "a release takes slices of every row once")
     return sliced_delta(epsilon, mu, slices[0])
 
 
@@ -237,20 +200,3 @@ def delta_left(epsilon: float, delta: float, distance: float) -> float:
         return 0.0
     slack = math.exp(log_slack) * (1.0 + 1e-9)  # far above the rounding of the logarithms
     return math.nextafter(delta - slack, 0.0)
-
-
-def check_epsilon(epsilon: float) -> None:
-    """Refuse an epsilon that is none."""
-    if not is_number(epsilon) or not 0 < epsilon < math.inf:
-        raise ArgumentError(f"epsilon must be a finite number above 0, not {epsilon!r}")
-
-
-def check_mu(mu: float) -> None:
-    """Refuse a mu that is none."""
-    if not 0 <= mu <= LARGEST_MU:
-        raise ArgumentError(f"mu must lie between 0 and {LARGEST_MU:g}, not {mu}")
-
-
-def is_number(value: object) -> bool:
-    """Whether it is a real number, and no truth value."""
-    return isinstance(value, Real) and not isinstance(value, bool)

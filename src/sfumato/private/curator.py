@@ -7,7 +7,7 @@ the guarantee, from what it charged.
 Formal guarantee. With a budget of total mu, everything it ever answers is together mu-GDP under its adjacency, also
 when later questions and their shares depend on earlier answers (see `Budget`), up to the distance of the noise sampler
 from the ideal, which `calibrate` has set aside. With a budget that holds slices too, it is (epsilon, delta)-DP for
-every epsilon with delta = delta_of(epsilon, mu, slices).
+every epsilon with delta = joint_delta(epsilon, mu, slices).
 
 What leaves it is noisy numbers and errors made afresh: an exception that touched rows would hold them in the frames of
 its traceback. In one process this stops mistakes, not malice, because `curator._engine` is one attribute away; code
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from sfumato.errors import ArgumentError, SfumatoError, TableError
+from sfumato.errors import SfumatoError, TableError, insist
 from sfumato.private.accounting import MOST_COORDINATES, Adjacency, Budget, Spend, delta_left, joint_delta
 from sfumato.private.noise import DISTANCE_PER_COORDINATE, Bits, noisy, secure_bits
 from sfumato.private.queries.base import Answer, FloatArray, IntArray, Public, Query
@@ -85,8 +85,8 @@ class Curator:
         """
         budget, left = self._budget, delta if self._unit_rows is None else unit_delta(delta)
         spare = delta_left(epsilon, left, MOST_COORDINATES * DISTANCE_PER_COORDINATE)
-        if joint_delta(epsilon, budget.total, budget.slices) > spare:
-            raise ArgumentError(f"epsilon = {epsilon:g} and delta = {delta:g} do not cover what may be spent")
+        covered = joint_delta(epsilon, budget.total, budget.slices) <= spare
+        insist(covered, f"epsilon = {epsilon:g} and delta = {delta:g} do not cover what may be spent")
         secure = self._bits is secure_bits
         promised = {"epsilon": float(epsilon), "delta": float(delta), "mu": budget.total}
         return (promised if secure else dict.fromkeys(promised)) | {
@@ -99,9 +99,7 @@ class Curator:
 
     def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
         """Charge `mu_squared`, say so, then answer with noise."""
-        query, name, mu_squared = decode(request), _plain(name), float(mu_squared)
-        if not isinstance(query, Query):
-            raise ArgumentError("this question has no total")
+        query, name, mu_squared = decode(request, Query), _plain(name), float(mu_squared)
         query.check(self._engine.public)
         sensitivity = query.reach.sensitivity(self._adjacency, self._unit_rows)
         spend = self._budget.charge(name, sensitivity, mu_squared)
@@ -121,9 +119,9 @@ class Curator:
 
         The answer tells how many rows (or units) there are, so the whole release must be replace-one.
         """
-        vectors, projection = _row_question(decode(request))
-        if self._adjacency is not Adjacency.REPLACE_ONE:
-            raise ArgumentError("noisy rows tell how many rows there are: they need adjacency 'replace-one'")
+        vectors, projection = decode(request, tuple[RowVectors, Whole | Slices])
+        replaced = self._adjacency is Adjacency.REPLACE_ONE
+        insist(replaced, "noisy rows tell how many rows there are: they need adjacency 'replace-one'")
         vectors.check(self._engine.public)
         if isinstance(projection, Slices):
             check_slices(projection, vectors, self._unit_rows)
@@ -145,17 +143,9 @@ class Curator:
         return whole(found[:, order], spend.sigma, self._bits)
 
 
-def _row_question(asked: Any) -> tuple[RowVectors, Whole | Slices]:
-    if isinstance(asked, tuple) and len(asked) == 2:
-        vectors, projection = asked
-        if isinstance(vectors, RowVectors) and isinstance(projection, (Whole, Slices)):
-            return vectors, projection
-    raise ArgumentError("this question is not one for rows")
-
-
 def _plain(name: str) -> str:
-    if type(name) is not str or not name.isprintable() or not 0 < len(name) <= 100:
-        raise ArgumentError("a question needs a name of at most 100 letters")
+    fits = type(name) is str and name.isprintable() and 0 < len(name) <= 100
+    insist(fits, "a question needs a name of at most 100 letters")
     return name
 
 

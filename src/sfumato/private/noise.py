@@ -14,15 +14,16 @@ not, about once in a million draws, more bits are appended and the decision is m
 
 import math
 import os
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sfumato.errors import ArgumentError
+from sfumato.errors import insist
 
 DISTANCE_PER_COORDINATE = 2.0**-900
 """Total variation distance between one coordinate of `noisy` and the ideal rounded Gaussian, at most."""
@@ -61,11 +62,8 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Bits(Protocol):
-    """A source of random bytes."""
-
-    def __call__(self, n: int, /) -> bytes:
-        """Return n bytes that no earlier call returned."""
+Bits = Callable[[int], bytes]
+"""A source of random bytes: it returns so many that no earlier call returned."""
 
 
 def secure_bits(n: int, /) -> bytes:
@@ -73,20 +71,11 @@ def secure_bits(n: int, /) -> bytes:
     return os.urandom(n)
 
 
-def grid_exponent(sigma: float) -> int:
-    """The k for which the grid step g = 2^k has sigma / g in [256, 512).
-
-    >>> grid_exponent(256.0), grid_exponent(511.9), grid_exponent(1.0)
-    (0, 0, -8)
-    """
-    return math.frexp(sigma)[1] - _SIGMA_BITS
-
-
 def noisy(totals: Integers, sigmas: Floats, bits: Bits) -> Floats:
     """Every total plus Gaussian noise of its own sigma, rounded to the grid of that sigma.
 
-    An answer is a multiple of 2^grid_exponent(sigma). One that needs more than 53 bits is rounded to a
-    float: a function of the exact answer alone, so harmless.
+    An answer is a multiple of its grid's step g, the power of two with sigma / g in [256, 512). One that needs more
+    than 53 bits is rounded to a float: a function of the exact answer alone, so harmless.
 
     The totals must lie inside (-2^62, 2^62). That is for the caller to ensure by a public cap: it is not
     checked here, because an error that depends on a total would leak. The sigmas are public and checked.
@@ -96,7 +85,10 @@ def noisy(totals: Integers, sigmas: Floats, bits: Bits) -> Floats:
     [1000.53125, -1228800.0]
     """
     totals, sigmas = np.asarray(totals), np.asarray(sigmas)
-    _check(totals, sigmas)
+    alike = totals.dtype == np.int64 and sigmas.dtype == np.float64 and totals.shape == sigmas.shape
+    insist(alike, "totals must be int64 and sigmas float64, both of one shape")
+    fits = np.all((sigmas >= SMALLEST_SIGMA) & (sigmas < LARGEST_SIGMA))
+    insist(fits, "every sigma must be at least 2^-40 and below 2^70; rescale the query")
     answers = np.empty(totals.shape)
     flat_totals, flat_sigmas, flat_answers = totals.reshape(-1), sigmas.reshape(-1), answers.reshape(-1)
     for start in range(0, totals.size, _CHUNK):
@@ -115,41 +107,30 @@ def normals(count: int, bits: Bits) -> Integers:
     [69485, -322276, 119132]
     """
     found = np.empty(count, dtype=np.int64)
-    scale = Fraction(1 << NORMAL_BITS)
     for start in range(0, count, _CHUNK):
-        size = min(_CHUNK, count - start)
-        words = np.frombuffer(bits(8 * size), dtype="<i8", count=size)
-        cells, undecided = _cells(words, np.zeros(size), np.full(size, float(scale)))
-        for i in undecided.tolist():
-            cells[i] = _exact_cell(int(words[i]), Fraction(0), scale, bits)
-        found[start : start + size] = cells
+        nothing = np.zeros(min(_CHUNK, count - start), dtype=np.int64)
+        found[start : start + _CHUNK] = _drawn(nothing, nothing, np.full(nothing.size, 2.0**NORMAL_BITS), bits)
     return found
-
-
-def _check(totals: Integers, sigmas: Floats) -> None:
-    if totals.dtype != np.int64 or sigmas.dtype != np.float64:
-        raise ArgumentError(f"totals must be int64 and sigmas float64, not {totals.dtype} and {sigmas.dtype}")
-    if totals.shape != sigmas.shape:
-        raise ArgumentError(f"totals and sigmas must have one shape, not {totals.shape} and {sigmas.shape}")
-    if not np.all((sigmas >= SMALLEST_SIGMA) & (sigmas < LARGEST_SIGMA)):
-        raise ArgumentError("every sigma must be at least 2^-40 and below 2^70; rescale the query")
 
 
 def _noisy_chunk(totals: Integers, sigmas: Floats, bits: Bits) -> Floats:
     """With total = g q + t, 0 <= t < g, the answer is g (q + cell), cell = floor(t/g + (sigma/g) z + 1/2)."""
-    fractions, exponents = np.frexp(sigmas)
-    scales = np.ldexp(fractions, _SIGMA_BITS)  # sigma / g, exactly
-    exponents -= _SIGMA_BITS
+    exponents = np.frexp(sigmas)[1] - _SIGMA_BITS
+    scales = np.ldexp(sigmas, -exponents)  # sigma / g, exactly
     coarse = np.maximum(exponents, 0).astype(np.int64)
     remainders = totals & ((np.int64(1) << coarse) - 1)  # t; it is 0 where g <= 1
-    offsets = np.ldexp(remainders.astype(np.float64), -coarse)  # t / g, to within one rounding
+    return _on_grid(totals, _drawn(remainders, coarse, scales, bits), exponents)
 
-    words = np.frombuffer(bits(8 * totals.size), dtype="<i8", count=totals.size)
+
+def _drawn(remainders: Integers, coarse: Integers, scales: Floats, bits: Bits) -> Integers:
+    """The cells floor(t/g + (sigma/g) z + 1/2) of fresh normal z, with t/g = remainder / 2^coarse, sigma/g = scale."""
+    offsets = np.ldexp(remainders.astype(np.float64), -coarse)  # t / g, to within one rounding
+    words = np.frombuffer(bits(8 * scales.size), dtype="<i8", count=scales.size)
     cells, undecided = _cells(words, offsets, scales)
     for i in undecided.tolist():
         offset = Fraction(int(remainders[i]), 1 << int(coarse[i]))
         cells[i] = _exact_cell(int(words[i]), offset, Fraction(float(scales[i])), bits)
-    return _on_grid(totals, cells, exponents)
+    return cells
 
 
 def _cells(words: Integers, offsets: Floats, scales: Floats) -> tuple[Integers, Integers]:

@@ -46,20 +46,11 @@ class Source:
         self._table = table
         self._layout = layout
         self._units = units
-        self._values = values
         self._projection = Projection.of(layout.groups) if layout.groups else None
-        largest = max(layout.sizes)
-        self._dtype = np.int16 if largest < np.iinfo(np.int16).max else np.int32
-
-    @property
-    def public(self) -> Public:
-        """What is public of the rows."""
-        return Public.of(self._layout, self._values)
-
-    @property
-    def rereadable(self) -> bool:
-        """Whether every pass gives the rows that count: units are chosen from all rows, once."""
-        return self._table.rereadable and self._units is None
+        self._dtype = np.int16 if max(layout.sizes) < np.iinfo(np.int16).max else np.int32
+        self.public = Public.of(layout, values)
+        # Whether every pass gives the rows that count: units are chosen from all rows, once.
+        self.rereadable = table.rereadable and units is None
 
     def jobs(self) -> Iterator[Callable[[], Tagged]]:
         """One piece of work per batch: reading is in order, coding may run anywhere."""
@@ -91,7 +82,7 @@ class Source:
 
     def _code(self, batch: pa.RecordBatch) -> Tagged:
         labels = code_label(batch, self._layout)
-        coded = self._bins(batch, labels) if self._projection is None else self._project(batch, labels)
+        coded = self._coded(batch, labels)
         counted = labels >= 0  # a row with a bad label counts nowhere
         if self._units is None:
             strays = np.zeros((int((~counted).sum()), 2), dtype=np.uint64)
@@ -103,26 +94,23 @@ class Source:
         strays = self._units.names(ids.filter(pa.array(~counted & named)))
         return Tagged(kept, tags, strays, coded.nbytes)
 
-    def _project(self, batch: pa.RecordBatch, labels: IntArray) -> Batch:
-        """Rows of columns in groups: values, and their public projection."""
-        assert self._projection is not None
-        fixed = np.empty((len(self._layout.names), batch.num_rows), dtype=np.int32)
-        for c, (name, bins) in enumerate(zip(self._layout.names, self._layout.bins, strict=True)):
-            assert isinstance(bins, OrderedBins)  # groups are of numbers
-            fixed[c] = bins.fixed(numbers(batch.column(name)), FIXED_BITS)
-        return Batch(np.empty((0, batch.num_rows), self._dtype), labels, fixed, self._projection.apply(fixed))
-
-    def _bins(self, batch: pa.RecordBatch, labels: IntArray) -> Batch:
-        """Rows as bin numbers, with values where they are wanted."""
-        codes = np.empty((len(self._layout.names), batch.num_rows), dtype=self._dtype)
-        fixed = np.full(codes.shape, NOWHERE, dtype=np.int32) if self._values else None
+    def _coded(self, batch: pa.RecordBatch, labels: IntArray) -> Batch:
+        """Rows as bin numbers, with values where they are wanted; of columns in groups, which are numbers, values and
+        their public projection.
+        """
+        shape = len(self._layout.names), batch.num_rows
+        codes = np.empty(shape if self._projection is None else (0, shape[1]), dtype=self._dtype)
+        fixed = np.full(shape, NOWHERE, dtype=np.int32) if self.public.values else None
         for c, (name, bins) in enumerate(zip(self._layout.names, self._layout.bins, strict=True)):
             if fixed is None or not isinstance(bins, OrderedBins):
                 codes[c] = find_codes(batch.column(name), bins)
-                continue
-            cells = code_cells(batch.column(name), bins)
-            codes[c], fixed[c] = cells.codes, bins.fixed(cells.values, FIXED_BITS)
-        return Batch(codes, labels, fixed)
+            elif self._projection is not None:
+                fixed[c] = bins.fixed(numbers(batch.column(name)), FIXED_BITS)
+            else:
+                cells = code_cells(batch.column(name), bins)
+                codes[c], fixed[c] = cells.codes, bins.fixed(cells.values, FIXED_BITS)
+        projected = None if self._projection is None or fixed is None else self._projection.apply(fixed)
+        return Batch(codes, labels, fixed, projected)
 
 
 def _only(batch: Batch, kept: BoolArray) -> Batch:

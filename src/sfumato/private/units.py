@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.errors import ArgumentError
+from sfumato.errors import insist
 from sfumato.private.accounting import MOST_RELEASES
 from sfumato.private.queries.base import Batch
 
@@ -50,10 +50,7 @@ class Units:
         """(rows, 4) words: the hash of each row's unit, then the hash of its content."""
         parts = [batch.codes, batch.labels[None, :]] + ([] if batch.fixed is None else [batch.fixed])
         content = np.ascontiguousarray(np.vstack([part.astype(np.int64) for part in parts]).T)
-        width = content.shape[1] * content.itemsize
-        raw = content.tobytes()
-        rows = self._hashes([raw[i : i + width] for i in range(0, len(raw), width)], b"row")
-        return np.hstack([self.names(ids), rows])
+        return np.hstack([self.names(ids), self._hashes([row.tobytes() for row in content], b"row")])
 
     def names(self, ids: pa.Array) -> TagArray:
         """(rows, 2) words: the hash of each row's unit."""
@@ -65,10 +62,9 @@ class Units:
         """Which of all the table's rows count."""
         order = np.lexsort(tags.T[::-1])
         units = tags[order, :2]
-        first = np.append(True, (units[1:] != units[:-1]).any(axis=1)) if len(units) else np.zeros(0, dtype=bool)
-        starts = np.maximum.accumulate(np.where(first, np.arange(len(units)), 0))
-        counted = np.empty(len(units), dtype=bool)
-        counted[order] = np.arange(len(units)) - starts < self.rows
+        counted = np.ones(len(tags), dtype=bool)
+        # In this order a row comes too late if the one `rows` places before it is of the same unit.
+        counted[order[self.rows :]] = (units[self.rows :] != units[: -self.rows]).any(axis=1)
         return counted
 
     def _hashes(self, items: list[bytes], purpose: bytes) -> TagArray:
@@ -80,6 +76,6 @@ class Units:
 
 def unit_delta(delta: float) -> float:
     """What is left of delta once the chance of a collision of hashes is set aside."""
-    if COLLISIONS < delta < 1:
-        return delta - COLLISIONS
-    raise ArgumentError(f"delta must lie between {COLLISIONS:.1g} and 1 where the schema names a unit, not {delta!r}")
+    fits = COLLISIONS < delta < 1
+    insist(fits, f"delta must lie between {COLLISIONS:.1g} and 1 where the schema names a unit, not {delta!r}")
+    return delta - COLLISIONS

@@ -41,9 +41,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from sfumato.accounting import mu_of
+from sfumato.accounting import delta_of, mu_of
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.private.accounting import delta_of
 from sfumato.schema.layout import FloatArray, IntArray
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
+from sfumato.accounting import delta_of
 from sfumato.arrays import Insist
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import ROUNDING, Guarantee
-from sfumato.private.accounting import Adjacency, Spend, delta_of
+from sfumato.private.accounting import Adjacency, Spend
 from sfumato.private.slicing.law import Slices
 from sfumato.schema.layout import ROW
 from sfumato.schema.schema import Schema

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.mechanisms.clustmix.test_clustmix_run import TUNING, TWO
 
 import sfumato as sf
-from sfumato.accounting import mu_of
+from sfumato.accounting import delta_of, mu_of
 from sfumato.mechanisms.budget import radius
 from sfumato.mechanisms.clustmix.clustmix_cells import find_cells, merge, smallest_cell
 from sfumato.mechanisms.clustmix.clustmix_cells import starts as drawn_starts
 from sfumato.mechanisms.questions import score_image, unpack
-from sfumato.private.accounting import Adjacency, delta_of
+from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import Answer
 from sfumato.published.clustmix import smallest_mixture
 from sfumato.schema.layout import Layout

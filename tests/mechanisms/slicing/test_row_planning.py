@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.accounting import delta_of
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.questions import row_question, score_image
 from sfumato.mechanisms.slicing.row_planning import RowPlan, plan_rows
-from sfumato.private.accounting import delta_of
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import Whole
 

@@ -9,10 +9,9 @@ import pytest
 from tests.configs import asked
 
 import sfumato as sf
-from sfumato.accounting import calibrate
+from sfumato.accounting import calibrate, delta_of
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.slicing.slicing_mechanism import MOST_SLICE_DIM, SlicingTuning
-from sfumato.private.accounting import delta_of
 
 NUMBER: dict[str, Any] = {"type": "number", "min": -4, "max": 4, "bins": 16}
 COLUMNS: dict[str, Any] = {f"x{i}": NUMBER for i in range(6)}

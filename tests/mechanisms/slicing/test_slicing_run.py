@@ -12,13 +12,13 @@ import pytest
 from tests.configs import asked
 from tests.models.test_mixture_groups import SMALL, images
 
+from sfumato.accounting import delta_of
 from sfumato.api import Job, prepare
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.slicing import WaveTuning
 from sfumato.models.bought import BoughtRows, BoughtWaves
-from sfumato.private.accounting import delta_of
 from sfumato.private.queries.base import LATENT_BITS
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms

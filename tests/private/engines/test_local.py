@@ -88,7 +88,7 @@ def queries() -> list[Query]:
     ]
 
 
-def engine_of(data: Any, workers: int | None = 2) -> LocalEngine:
+def engine_of(data: Any, workers: int = 2) -> LocalEngine:
     return LocalEngine(Source(open_table(data), LAYOUT), workers)
 
 
@@ -115,9 +115,9 @@ def within_patience(work: Callable[[], object]) -> BaseException | None:
     return caught[0] if caught else None
 
 
-@pytest.mark.parametrize("workers", [1, 2, 5, None])
+@pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("rows", [1, 64, ROWS])
-def test_workers_and_batches_do_not_matter(workers: int | None, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_and_batches_do_not_matter(workers: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [by_hand(query) for query in queries()]
     monkeypatch.setattr(source_module, "BATCH_CELLS", rows * len(LAYOUT.names))
     engine = engine_of(FRAME, workers)

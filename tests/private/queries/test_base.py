@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.private.queries.helpers import ADD_REMOVE, LABEL, ONE, REPLACE_ONE, Ints
 
-from sfumato.errors import ArgumentError
+from sfumato.errors import ArgumentError, insist
 from sfumato.mechanisms.questions import quantise, squared_radius
 from sfumato.private import source
 from sfumato.private.accounting import Adjacency
@@ -30,7 +30,6 @@ from sfumato.private.queries.base import (
     Reach,
     check_shares,
     clip_rows,
-    insist,
     largest,
     squared_norms,
     within,
@@ -269,12 +268,13 @@ def test_clipped_rows_are_whole_numbers_within_the_radius(dim: int, seed: int, p
     assert within(clipped, radius) is clipped
 
 
-def test_a_row_that_is_too_long_counts_nowhere() -> None:
+def test_a_row_that_is_too_long_adds_nothing() -> None:
     z = np.array([[3.0, 4.0, 0.0, 5.0], [4.0, 4.0, 0.0, 0.0]])
     assert squared_norms(z).tolist() == [25, 32, 0, 25]
-    assert within(z, 25).tolist() == [[3.0, 0.0, 5.0], [4.0, 0.0, 0.0]]
+    assert within(z, 25).tolist() == [[3.0, 0.0, 0.0, 5.0], [4.0, 0.0, 0.0, 0.0]]
     assert within(z, 32) is z
-    assert within(z, 24).shape == (2, 1)
+    assert not within(z, 24).any()
+    assert not within(np.array([[np.nan, np.inf, -np.inf]]), 24).any()
 
 
 # What is refused

@@ -33,10 +33,9 @@ from sfumato.mechanisms.questions import clipped_gradient, unpack
 from sfumato.private import source
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import base
-from sfumato.private.queries.base import BATCH_CAP, EXACT, LATENT_LIMIT, Batch, Public, Query
+from sfumato.private.queries.base import BATCH_CAP, EXACT, LARGEST_RADIUS, LATENT_LIMIT, Batch, Public, Query
 from sfumato.private.queries.features import QuadraticImage, WithOne
 from sfumato.private.queries.gradients import EXP_STEPS, PROBABILITY_BITS, ClippedGradient, exponentials
-from sfumato.private.queries.group_sums import LARGEST_RADIUS
 from sfumato.private.queries.images import ProjectedImage
 
 SURE = 1 << PROBABILITY_BITS

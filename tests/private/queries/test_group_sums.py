@@ -128,10 +128,10 @@ def cases(
     shares: list[tuple[float, float, float]] = SHARES,
 ) -> Case:
     space = draw(latents(latent, widest))
-    rows = code_rows(space.dim, len(space.image.tables[0][0]) - 2, len(space.radii))
+    rows = code_rows(space.image.dim, len(space.image.tables[0][0]) - 2, len(space.radii))
     query = kind(space, parts(draw(st.sampled_from(shares)), second), second)
     before, after = neighbours(draw, rows, len(space.radii), adjacency, most=12)
-    return Case(query, coded(before, space.dim), coded(after, space.dim))
+    return Case(query, coded(before, space.image.dim), coded(after, space.image.dim))
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -144,7 +144,7 @@ def test_they_keep_their_bound(second: str, adjacency: Adjacency) -> None:
 @given(latents(), st.integers(0, 2**32 - 1))
 def test_clipped_rows_are_whole_numbers_within_the_radius(latent: Latent, seed: int) -> None:
     assert isinstance(latent.image, ScoreImage)
-    codes = np.random.default_rng(seed).integers(NOWHERE, len(latent.image.tables[0][0]) - 1, (latent.dim, 30))
+    codes = np.random.default_rng(seed).integers(NOWHERE, len(latent.image.tables[0][0]) - 1, (latent.image.dim, 30))
     for k, radius in enumerate(latent.radii):
         z = latent.rows(Batch(codes.astype(np.int16), np.full(30, k)), k)
         assert np.array_equal(z, np.trunc(z))
@@ -171,8 +171,8 @@ class Rounded(Latent):
 
 def lifted(query: GroupSums, weights: Floats, lift: float) -> Floats:
     """The weights with those off the diagonal times `lift`."""
-    rows, columns = np.triu_indices(query.latent.dim)
-    block = np.concatenate([np.ones(1 + query.latent.dim), np.where(rows == columns, 1.0, lift)])
+    rows, columns = np.triu_indices(query.latent.image.dim)
+    block = np.concatenate([np.ones(1 + query.latent.image.dim), np.where(rows == columns, 1.0, lift)])
     return weights * np.tile(block, len(query.latent.radii))
 
 

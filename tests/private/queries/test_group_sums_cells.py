@@ -105,11 +105,18 @@ def test_contributions_add_up_bit_for_bit(dim: int) -> None:
         assert check_rows_add_up(query, rows).any(axis=1).all()
 
 
+class Unshifted(Shifted):
+    """As if every centre were zero, once a row has its cell."""
+
+    def rows(self, batch: Batch, mine: Any, k: int) -> Any:
+        return self.cells.image.rows(batch, mine, self.cells.classes[k])
+
+
 @pytest.mark.parametrize("dim", [1, 9])
 def test_merged_cells_have_the_totals_of_their_class(dim: int) -> None:
     cells = some_cells(dim, 9, (3, 1, 4))
     rows = some_rows(cells, 500, 10)
-    still = Shifted(cells.image, cells.classes, np.zeros((8, dim), dtype=np.int64))
+    still = Unshifted(cells)
     radius = 0.8 * math.sqrt(dim)
     parted, whole = latent_space(still, [radius] * 8, cells=cells), latent_space(cells.image, [radius] * 3)
     pairs = [
@@ -181,7 +188,8 @@ class ClippedThenMoved(Latent):
     """Rows are clipped around zero and then seen from the centre."""
 
     def rows(self, batch: Batch, k: int) -> Floats:
-        away = self.image.centres[k][:, None]  # type: ignore[attr-defined]
+        assert self.cells is not None
+        away = np.concatenate(self.cells.centres)[k][:, None]
         z = self.image.rows(batch, batch.labels == k, k) + away
         norms = np.maximum(1.0, (z * z).sum(axis=0))
         return np.trunc(z * np.minimum(1.0, np.sqrt(self.radii[k] / norms))) - away

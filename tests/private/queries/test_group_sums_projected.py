@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     LABEL,
@@ -32,8 +31,17 @@ from tests.private.queries.worlds import SHARES, Build, World, extreme_batch, ma
 from sfumato.mechanisms.questions import around, cells_at, latent_space, unpack
 from sfumato.private import source
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import BATCH_CAP, EXACT, FIXED_BITS, LATENT_BITS, LATENT_LIMIT, Batch, Query
-from sfumato.private.queries.group_sums import LARGEST_RADIUS, GroupSums, Latent
+from sfumato.private.queries.base import (
+    BATCH_CAP,
+    EXACT,
+    FIXED_BITS,
+    LARGEST_RADIUS,
+    LATENT_BITS,
+    LATENT_LIMIT,
+    Batch,
+    Query,
+)
+from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.images import Cells, ColumnImage, ProjectedImage, Within
 
 
@@ -57,7 +65,7 @@ def within_of(world: World, kind: Any = GroupSums, latent: Any = Latent) -> Quer
 
 def columns_of(world: World, kind: Any = GroupSums, latent: Any = Latent) -> Query:
     centres = world.rng.choice([0, TOP, TOP // 2, TOP // 2, 1234567], (world.classes, world.pool.shape[1]))
-    image = ColumnImage(centres, world.draw(st.sampled_from([1, 2, 8])))
+    image = ColumnImage(centres)
     radii = tuple(world.radius(image, UNCLIPPED) for _ in range(world.classes))
     share = world.shares()[0]
     return kind(latent(image, radii), (share, 1.0 - share), "none")

@@ -70,7 +70,7 @@ class UnevenTotals(Histograms):
 
     @cached_property
     def weights(self) -> Floats:
-        return np.ones(self.size)
+        return np.ones_like(super().weights)
 
 
 class NextClassToo(Histograms):

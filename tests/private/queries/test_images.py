@@ -244,7 +244,7 @@ def test_off_the_grid_images_do_change_with_the_rows_around_them() -> None:
 def test_images_are_what_integers_say() -> None:
     image, cells, rows = many(5, 60)
     everyone = np.ones(60, dtype=bool)
-    scale = QuadraticImage(image).scale * 2.0**-LATENT_BITS
+    scale = math.sqrt(2.0 / image.dim) * 2.0**-LATENT_BITS
     assert image.matrix is not None
     assert rows.projected is not None
     assert rows.fixed is not None
@@ -274,13 +274,12 @@ def test_columns_are_what_integers_say_and_missing_ones_are_at_the_centre() -> N
     centres = np.array([[0, TOP // 2, TOP], [TOP, 12345, 0]])
     fixed = np.array([[0, TOP, MISSING], [1, 4095, 4096], [TOP // 2 + 3, TOP // 3, 99]], dtype=np.int32).T
     rows = Batch(np.empty((0, 3), np.int16), np.zeros(3, np.int64), fixed)
-    for factor in (1, 2, 8):
-        for k in range(2):
-            found = ColumnImage(centres, factor).rows(rows, np.ones(3, dtype=bool), k)
-            for i, row in enumerate(fixed.T.tolist()):
-                apart = [0 if x < 0 else _towards_zero(x - int(c), 12) for x, c in zip(row, centres[k], strict=True)]
-                assert found[:, i].tolist() == [*apart, *((a * a * factor) >> LATENT_BITS for a in apart)]
-    assert np.abs(found).max() <= 8 * ONE  # far below the limit
+    for k in range(2):
+        found = ColumnImage(centres).rows(rows, np.ones(3, dtype=bool), k)
+        for i, row in enumerate(fixed.T.tolist()):
+            apart = [0 if x < 0 else _towards_zero(x - int(c), 12) for x, c in zip(row, centres[k], strict=True)]
+            assert found[:, i].tolist() == [*apart, *((a * a) >> LATENT_BITS for a in apart)]
+        assert np.abs(found).max() <= ONE  # far below the limit
 
 
 def _towards_zero(x: int, bits: int) -> int:
@@ -462,16 +461,12 @@ def test_what_is_no_image_is_refused() -> None:
         ("centres", lambda: ColumnImage(np.array([[-1]]))),
         ("centres", lambda: ColumnImage(np.array([[TOP + 1]]))),
         ("centres", lambda: ColumnImage(np.zeros((1, 0), np.int64))),
-        ("factor", lambda: ColumnImage(np.array([[5]]), 3)),
-        ("factor", lambda: ColumnImage(np.array([[5]]), 16)),
         ("at least one cell", lambda: Cells(image, (np.zeros((0, 1), dtype=np.int64),))),
         ("at least one cell", lambda: Cells(image, (np.array([[LATENT_LIMIT + 1]]),))),
         ("coordinates", lambda: Cells(image, (np.zeros((1, 2), np.int64),))),
         ("coordinates", lambda: Cells(image, ())),
         ("numbers", lambda: cells_at(image, [np.array([[np.nan]])])),
-        ("a class and a centre", lambda: Shifted(image, (0, 0), one)),
-        ("below 16", lambda: Shifted(image, (0,), one + LATENT_LIMIT + 1)),
-        ("below 16", lambda: Shifted(image, (-1,), one)),
+        ("below 16", lambda: Shifted(Cells(image, (one + LATENT_LIMIT + 1,)))),
     ]
     for match, build in bad:
         with pytest.raises(ArgumentError, match=match):
@@ -508,7 +503,7 @@ MISFITS: dict[str, tuple[Image, int, Public]] = {
     "projected for too few classes": (FITTING["projected"][0], 3, GROUPED),
     "mapped from other coordinates": (FITTING["mapped"][0], 2, Public((3, 2), 2, 3, values=True)),
     "more cells than there are": (around(CELLS), 4, BINNED),
-    "cells of a class that is none": (Shifted(SCORES, (0, 2), np.zeros((2, 2), np.int64)), 2, BINNED),
+    "cells of a class that is none": (around(cells_at(SCORES, [np.zeros((1, 2))] * 3)), 3, BINNED),
 }
 
 

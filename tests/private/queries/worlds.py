@@ -13,8 +13,7 @@ from tests.private.queries.helpers import BAD_LABEL, MISSING, ONE, TOP, Case, In
 
 from sfumato.mechanisms.questions import cells_at, projected_image
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import LATENT_LIMIT, MAP_BITS, MAP_LIMIT, Batch, Image, Query
-from sfumato.private.queries.group_sums import LARGEST_RADIUS
+from sfumato.private.queries.base import LARGEST_RADIUS, LATENT_LIMIT, MAP_BITS, MAP_LIMIT, Batch, Image, Query
 from sfumato.private.queries.images import Cells, ProjectedImage
 
 SHARES = [

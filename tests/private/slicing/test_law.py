@@ -158,40 +158,6 @@ def test_a_unit_of_several_rows_costs_at_most_the_largest_of_as_many_laws() -> N
         assert (seen.mean() + error > bound) == tight
 
 
-# The bound that a ledger charges
-
-
-@pytest.mark.parametrize("chance", [0.3, 5e-8, 1e-17, 1e-60])
-@pytest.mark.parametrize(("dim", "projections"), [(20, 1), (100, 100), (784, 1000), (50, 1_000_000)])
-@pytest.mark.parametrize("rows", [1, 5])
-def test_a_tail_is_exceeded_with_its_chance_at_most(chance: float, dim: int, projections: int, rows: int) -> None:
-    slices = Slices(dim, projections, 2.0, 3.0, rows=rows)
-    place = slices.tail(chance) / (2.0 / 3.0) ** 2 * dim / 2
-    with mpmath.workdps(60):
-        above, below = (float(rows * upper_gamma(projections / 2, place * scale)) for scale in (1.0, 1.0 - 1e-6))
-    assert above <= chance < below * (1.0 + 1e-6)
-
-
-def upper_gamma(half: float, x: float) -> Any:
-    """The upper tail of a gamma law; a sum from its largest term on where mpmath would take too long."""
-    if half < 1000:
-        return mpmath.gammainc(half, x, regularized=True)
-    term = mpmath.exp((half - 1) * mpmath.log(x) - x - mpmath.loggamma(half))
-    total = mpmath.mpf(0)
-    while half > 1 and term > total * mpmath.mpf(2) ** -60:  # Q(a, x) = x^(a-1) e^-x / Gamma(a) + Q(a - 1, x)
-        total += term
-        half -= 1
-        term *= half / x
-    return total
-
-
-def test_the_rounding_of_the_matrix_is_in_the_tail() -> None:
-    slices = Slices(30, 6, 1.0, 2.0, rounding=0.01)
-    root = math.sqrt(float(stats.chi2(6).isf(1e-6)) / 30)
-    assert slices.tail(1e-6) >= ((root + 0.01) / 2.0) ** 2
-    assert slices.tail(1e-6) < 1.2 * replace(slices, rounding=0.0).tail(1e-6)
-
-
 @settings(deadline=None, max_examples=10)
 @given(st.floats(0.2, 6.0), st.floats(-9.0, -3.0), st.integers(2, 60), st.integers(1, 60), st.floats(0.0, 0.9))
 def test_epsilon_beside_slices(epsilon: float, exponent: float, dim: int, projections: int, share: float) -> None:

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
 
-from sfumato.accounting import calibrate
+from sfumato.accounting import calibrate, delta_of
 from sfumato.errors import ArgumentError, BudgetError, TableError
 from sfumato.insecure import insecure_bits
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.questions import row_question, score_image
 from sfumato.mechanisms.slicing.row_planning import plan_rows
-from sfumato.private.accounting import Adjacency, Budget, delta_of
+from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.curator import Curator
 from sfumato.private.engines import local
 from sfumato.private.engines.local import LocalEngine
@@ -95,14 +95,14 @@ def test_a_replaced_row_moves_its_own_vector_and_no_other(rows: list[Any], other
     old.remove(tuple(mine))
     new.remove(tuple(theirs))
     assert old == new
-    assert math.dist(mine, theirs) / GRID <= VECTORS.reach
+    assert math.dist(mine, theirs) / GRID <= VECTORS.distance()
 
 
 def test_the_bound_is_reached() -> None:
     far = row_question(score_image([[np.array([-9.0, 9.0])] * 4]), 1, radius=2.0)
     ends = clipped_ends(far)
-    assert math.dist(*ends) / GRID == pytest.approx(far.reach, rel=1e-3)
-    assert math.dist(*ends) / GRID <= far.reach
+    assert math.dist(*ends) / GRID == pytest.approx(far.distance(), rel=1e-3)
+    assert math.dist(*ends) / GRID <= far.distance()
 
 
 def clipped_ends(asked: RowVectors) -> list[Any]:
@@ -303,8 +303,8 @@ def test_rows_are_replace_one_only(adjacency: Adjacency) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"dim": 7}, "set aside for 7 coordinates"),
-        ({"distance": 1.0}, "that move by 1 in 1 rows, not for 5 that move by 3 in 1"),
+        ({"dim": 7}, "dim=7, .* are not set aside for 5 coordinates"),
+        ({"distance": 1.0}, "distance=1.0, .* for 5 coordinates that move by 3 in 1 rows"),
         ({"rounding": 0.0}, "whose rounding has to be paid for"),
     ],
 )
@@ -329,7 +329,7 @@ def test_a_unit_of_m_rows_costs_the_root_of_m() -> None:
     whole = sliced_plan(VECTORS.dim, rows=4).projection
     budget = Budget(1.0)
     curator(ROWS, budget, unit_rows=4).rows("rows", VECTORS, whole)
-    assert budget.spends[0].sensitivity == pytest.approx(2.0 * VECTORS.reach)
+    assert budget.spends[0].sensitivity == pytest.approx(2.0 * VECTORS.distance())
 
 
 # Between slices and whole rows
@@ -355,7 +355,7 @@ def test_whole_rows_share_the_budget_with_other_queries() -> None:
     assert found.directions is None
     assert budget.remaining == pytest.approx(0.0, abs=1e-9)
     spend = budget.spends[1]
-    assert spend.sensitivity == pytest.approx(VECTORS.reach)
+    assert spend.sensitivity == pytest.approx(VECTORS.distance())
     assert found.sd == spend.sigma
     spread = found.values.var(axis=0) - (vectors(ROWS * 300) / GRID).var(axis=1)
     assert spread == pytest.approx(spend.sigma**2, rel=5.5 * math.sqrt(2 / len(found.values)))

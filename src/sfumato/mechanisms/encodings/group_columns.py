@@ -32,7 +32,7 @@ def ask_columns(
     """The mean and variance of every column, by class, beside what the mixture makes of them."""
     expected = np.clip(0.5 + mixture.class_means @ projection.back.T, 0.0, 1.0)
     explained = column_variances(projection, mixture)
-    image = ColumnImage(np.rint(expected * 2.0**FIXED_BITS).astype(np.int64), factor=1)
+    image = ColumnImage(np.rint(expected * 2.0**FIXED_BITS).astype(np.int64))
     far = math.sqrt(2.0 * float(explained.sum(axis=1).max()) + 1e-3)
     query = GroupSums(latent_space(image, [far] * len(expected)), tuning.column_shares)
     answer = curator.total("columns", query, mu_squared)

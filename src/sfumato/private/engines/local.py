@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +13,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import TableError
-from sfumato.private.queries.base import Batch, FloatArray, IntArray, Public, Query
+from sfumato.private.queries.base import Batch, FloatArray, IntArray, Query
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source, Tagged
 
@@ -33,24 +32,17 @@ class LocalEngine:
     Threads suffice, because numpy and pyarrow release the interpreter for the work that counts.
     """
 
-    def __init__(self, source: Source, workers: int | None = None) -> None:
+    def __init__(self, source: Source, workers: int = 1) -> None:
+        self.public = source.public
         self._source = source
-        self._workers = workers or _cores()
+        self._workers = workers
         self._kept: list[Batch] | None = None
         self._missing = 0
         self._too_large = False
 
-    @property
-    def public(self) -> Public:
-        """What is public of the rows."""
-        return self._source.public
-
     def total(self, query: Query) -> IntArray:
         """The exact total of a query, whatever the batches and their order."""
-        total = np.zeros(query.size, dtype=np.int64)
-        for part in self._map(query.total):
-            total += part
-        return total
+        return np.asarray(sum(self._map(query.total), np.zeros(query.size, dtype=np.int64)))
 
     def rows(self, vectors: RowVectors) -> FloatArray:
         """One vector a column: those of all rows that count, and a zero for every one that is wanting."""
@@ -116,10 +108,3 @@ def _in_flight(pool: ThreadPoolExecutor | None, jobs: Iterable[Callable[[], T]],
 def _libraries() -> ThreadpoolController:
     """The matrix libraries of this process: numpy's is loaded by now, and finding it takes longer than a small pass."""
     return ThreadpoolController()
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1

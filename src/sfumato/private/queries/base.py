@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sfumato.errors import ArgumentError
+from sfumato.errors import insist
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import Layout
 from sfumato.schema.projections import FIXED_BITS as FIXED_BITS
@@ -30,6 +30,7 @@ LATENT_BITS = 12  # fractional bits of a latent coordinate
 MAP_BITS = 12  # fractional bits of a matrix that maps latent rows
 LATENT_LIMIT = (16 << LATENT_BITS) - 1  # |z| < 16, so products stay below 2^32
 MAP_LIMIT = (16 << MAP_BITS) - 1
+LARGEST_RADIUS = 1 << 32  # squared, on the latent grid: sums of squared norms over 2^30 rows stay below 2^62
 BATCH_CAP = 1 << 20  # rows in one exact float64 product: 2^20 * 2^32 < 2^53
 CHUNK_CELLS = 1 << 21  # numbers of an image in memory at once: 16 MiB
 EXACT = 1 << 53  # whole numbers below it are exact in float64
@@ -98,16 +99,12 @@ class Public:
 
     def rehearsal(self) -> Batch:
         """Made-up rows to try a question on: of every class, with nothing, the least and the most in every column."""
-        kinds = np.tile([-1, 0, 1], self.classes)
-        tops = np.array(() if self.coordinates else self.sizes, dtype=np.int64)[:, None] - 1
-        fixed = np.where(kinds > 0, 1 << FIXED_BITS, kinds) + np.zeros((len(self.sizes), 1), dtype=np.int64)
-        projected = kinds * LATENT_LIMIT + np.zeros((self.coordinates, 1), dtype=np.int64)
-        return Batch(
-            np.where(kinds > 0, tops, kinds).astype(np.int32),
-            np.repeat(np.arange(self.classes), 3),
-            fixed.astype(np.int32) if self.values else None,
-            projected.astype(np.int32) if self.coordinates else None,
-        )
+        kinds = np.tile(np.array([-1, 0, 1], dtype=np.int32), self.classes)
+        tops = np.array(() if self.coordinates else self.sizes, dtype=np.int32)[:, None] - 1
+        fixed = np.where(kinds > 0, 1 << FIXED_BITS, np.tile(kinds, (len(self.sizes), 1))).astype(np.int32)
+        projected = np.tile(kinds * LATENT_LIMIT, (self.coordinates, 1)) if self.coordinates else None
+        labels = np.repeat(np.arange(self.classes), 3)
+        return Batch(np.where(kinds > 0, tops, kinds), labels, fixed if self.values else None, projected)
 
 
 @dataclass(frozen=True)
@@ -220,12 +217,6 @@ class Answer:
             array.flags.writeable = False  # a release keeps them as they were given
 
 
-def insist(holds: bool, message: str) -> None:
-    """Refuse what does not hold: the message speaks of the question, never of a row."""
-    if not holds:
-        raise ArgumentError(message)
-
-
 def rehearse(asked: Any, works: Callable[[Batch], bool], public: Public) -> None:
     """Refuse a question of other classes, with tables for other columns, or one that does not work on made-up rows."""
     try:
@@ -275,10 +266,10 @@ def squared_norms(z: FloatArray) -> FloatArray:
 
 
 def within(z: FloatArray, radius: int) -> FloatArray:
-    """The columns of z but for those whose squared norm exceeds `radius`: such a row counts nowhere.
+    """The columns of z, but zeros for those whose squared norm exceeds `radius` (or is none): such a row adds nothing.
 
     No image that is right has any, so this costs nothing but its time. It is what the proofs of sensitivity rest on,
     checked for every row, whatever was done to the row before.
     """
-    kept = squared_norms(z) <= radius
-    return z if kept.all() else z[:, kept]
+    short = squared_norms(z) <= radius
+    return z if short.all() else np.where(short, z, 0.0)

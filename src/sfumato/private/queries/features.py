@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from sfumato.errors import insist
 from sfumato.private.queries import base
-from sfumato.private.queries.base import LATENT_LIMIT, Batch, BoolArray, FloatArray, Image, IntArray, insist, largest
+from sfumato.private.queries.base import LATENT_LIMIT, Batch, BoolArray, FloatArray, Image, IntArray, largest
 
 MOST_INPUTS = 1 << 20  # sums of so many products of whole numbers below 2^16 are exact in float64
 
@@ -48,17 +48,13 @@ class FeatureImage(Image):
         """What one step of the integer grid is worth: features of `width` gates are scaled by sqrt(2 / width)."""
         return math.sqrt(2.0 / len(self.gates)) * 2.0**-base.LATENT_BITS
 
-    @cached_property
-    def _float_matrices(self) -> tuple[FloatArray, FloatArray]:
-        return self.gates.astype(np.float64), self.values.astype(np.float64)
-
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         z = self.image.rows(batch, mine, 0)
         width, dim = len(self.gates), self.image.dim
         features = np.empty((2 * width, z.shape[1]))
         gated, valued = features[:width], features[width:]
-        for matrix, out in zip(self._float_matrices, (gated, valued), strict=True):
-            np.matmul(matrix[:, :dim], z, out=out)
+        for matrix, out in ((self.gates, gated), (self.values, valued)):
+            np.matmul(matrix[:, :dim].astype(np.float64), z, out=out)
             out += matrix[:, dim:] * 2.0**base.LATENT_BITS
         valued *= gated > 0.0
         np.maximum(gated, 0.0, out=gated)
@@ -94,19 +90,14 @@ class QuadraticImage(WithOne):
 
     @property
     def dim(self) -> int:
-        d = self.image.dim
-        return 1 + d + d * (d + 1) // 2
-
-    @property
-    def scale(self) -> float:
-        """What products are multiplied by, so that all of them together are about as long as the rest."""
-        return math.sqrt(2.0 / self.image.dim)
+        return 1 + self.image.dim * (self.image.dim + 3) // 2
 
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         with_one = super().rows(batch, mine, k)
         left, right = np.triu_indices(self.image.dim)
         products = with_one[1:][left] * with_one[1:][right]
-        products *= self.scale * 2.0**-base.LATENT_BITS
+        # So that all of them together are about as long as the rest.
+        products *= math.sqrt(2.0 / self.image.dim) * 2.0**-base.LATENT_BITS
         np.trunc(products, out=products)
         return np.concatenate([with_one, np.clip(products, -LATENT_LIMIT, LATENT_LIMIT, out=products)])
 

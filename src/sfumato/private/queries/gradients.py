@@ -12,8 +12,9 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from sfumato.errors import insist
 from sfumato.private.queries import base
-from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT, Batch, FloatArray, IntArray, Query, Reach, insist
+from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT, Batch, FloatArray, IntArray, Query, Reach
 from sfumato.private.queries.images import ScoreImage
 
 PROBABILITY_BITS = 16  # fractional bits of a class's probability
@@ -22,7 +23,6 @@ EXP_STEP_BITS = 62
 EXP_STEP = 4_610_560_255_948_314_623  # floor(2^62 exp(-2^-12))
 EXP_STEPS = 21 << LATENT_BITS  # exp(-21) < 2^-30
 MOST_FEATURES = 1 << 20  # sums of so many whole numbers below 2^32 are exact in float64
-LARGEST_RADIUS = 1 << 32  # squared, on the latent grid
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class LabelModel:
     def residuals(self, batch: Batch) -> FloatArray:
         """(margins, rows): one-hot label minus probability, as whole numbers held in float64; at most sqrt(2) long."""
         residuals = _residuals(batch.labels, self.probabilities(batch))
-        return _short(residuals[1:] if self.margins == 1 else residuals, 2 << (2 * PROBABILITY_BITS))
+        return base.within(residuals[1:] if self.margins == 1 else residuals, 2 << (2 * PROBABILITY_BITS))
 
 
 @dataclass(frozen=True)
@@ -111,15 +111,14 @@ class Gradient(Query):
         total = np.zeros((self.model.margins, 1 + self.features.dim), dtype=np.int64)
         for chunk in batch.chunks(self):
             for m, e in enumerate(self.model.residuals(chunk)):
-                phi = self._features(chunk, m)
-                kept = base.squared_norms(phi) <= self.radius  # as in `within`: a row that is too long counts nowhere
                 # Exact: products of whole numbers below 2^16 and up to 2^16, at most 2^20 of them.
-                total[m] += (phi @ (e * kept)).astype(np.int64)
+                total[m] += (self._features(chunk, m) @ e).astype(np.int64)
         return total.ravel()
 
     def _features(self, batch: Batch, m: int) -> FloatArray:
         bins = self.features.rows(batch, np.ones(len(batch), dtype=bool), m)
-        return base.clip_rows(np.concatenate([np.full((1, len(batch)), 2.0**LATENT_BITS), bins]), self.radius)
+        phi = np.concatenate([np.full((1, len(batch)), 2.0**LATENT_BITS), bins])
+        return base.within(base.clip_rows(phi, self.radius), self.radius)
 
 
 @dataclass(frozen=True)
@@ -141,14 +140,10 @@ class ClippedGradient(Query):
     cap: float
 
     def __post_init__(self) -> None:
-        fits = (
-            self.slopes.ndim == 2
-            and self.slopes.shape[1] == self.image.dim
-            and base.largest(self.slopes) <= LATENT_LIMIT
-        )
+        fits = self.slopes.shape == (len(self.slopes), self.image.dim) and base.largest(self.slopes) <= LATENT_LIMIT
         insist(fits, "there must be one slope below 16 for every class and feature")
         insist(self.image.limit == LATENT_LIMIT and self.image.dim <= MOST_FEATURES, "features must be below 16")
-        insist(1 <= self.radius < LARGEST_RADIUS, "the radius must be below 16")
+        insist(1 <= self.radius < base.LARGEST_RADIUS, "the radius must be below 16")
         insist(0.0 < self.cap <= 1.0 and self._most >= 1, "the cap must be above 0 and at most 1")
 
     @property
@@ -173,16 +168,15 @@ class ClippedGradient(Query):
         total = np.zeros(self.slopes.shape, dtype=np.int64)
         for chunk in batch.chunks(self):
             everyone: base.BoolArray = np.ones(len(chunk), dtype=bool)
-            phi = base.clip_rows(self.image.rows(chunk, everyone, 0), self.radius)
-            kept = base.squared_norms(phi) <= self.radius  # as in `within`
+            phi = base.within(base.clip_rows(self.image.rows(chunk, everyone, 0), self.radius), self.radius)
             # Exact: products of whole numbers below 2^16 and of at most 2^16, at most 2^20 of them.
-            total += ((self._capped(phi, chunk.labels) * kept) @ phi.T).astype(np.int64)
+            total += (self._capped(phi, chunk.labels) @ phi.T).astype(np.int64)
         return total.ravel()
 
     def _capped(self, phi: FloatArray, labels: IntArray) -> FloatArray:
         """(classes, rows), with PROBABILITY_BITS fractional bits: exact products, a table, a division and a root."""
         logits = np.rint((self.slopes.astype(np.float64) @ phi) / 2.0**LATENT_BITS).astype(np.int64)
-        return _short(base.clip_rows(_residuals(labels, softmax(logits)), self._most), self._most)
+        return base.within(base.clip_rows(_residuals(labels, softmax(logits)), self._most), self._most)
 
 
 def _residuals(labels: IntArray, probabilities: IntArray) -> FloatArray:
@@ -190,11 +184,6 @@ def _residuals(labels: IntArray, probabilities: IntArray) -> FloatArray:
     own = labels == np.arange(len(probabilities))[:, None]
     apart = (own.astype(np.int64) << PROBABILITY_BITS) - probabilities
     return np.asarray(apart * own.any(axis=0), dtype=np.float64)
-
-
-def _short(residuals: FloatArray, most: int) -> FloatArray:
-    """Residuals with those that are too long set to zero: such a row counts nowhere. No model that is right has any."""
-    return np.asarray(residuals * (base.squared_norms(residuals) <= most))
 
 
 def softmax(logits: IntArray) -> IntArray:

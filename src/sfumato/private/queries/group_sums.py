@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato.errors import insist
 from sfumato.private.queries import base
-from sfumato.private.queries.base import LATENT_LIMIT, Batch, FloatArray, Image, IntArray, Query, Reach, insist, largest
+from sfumato.private.queries.base import LATENT_LIMIT, Batch, FloatArray, Image, IntArray, Query, Reach, largest
 from sfumato.private.queries.images import Cells
 
 SECONDS = ("none", "outer", "norm")
-LARGEST_RADIUS = 1 << 32  # squared, on the latent grid: sums of squared norms over 2^30 rows stay below 2^62
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,8 @@ class Latent:
             insist(matrix.shape == square and largest(matrix) <= base.MAP_LIMIT, "matrices must have entries below 16")
         fits = self.maps is None or (len(self.maps) == len(self.radii) and self.image.limit == LATENT_LIMIT)
         insist(fits, "there must be a matrix for every group")
-        insist(
-            self.cells is None or len(self.radii) == len(self.cells.classes), "there must be a radius for every cell"
-        )
-
-    @property
-    def dim(self) -> int:
-        """How many coordinates a row has."""
-        return self.image.dim
+        cells = self.radii if self.cells is None else self.cells.classes
+        insist(len(self.radii) == len(cells), "there must be a radius for every cell")
 
     def grouped(self, batch: Batch) -> Batch:
         """The batch with each row's group in the place of its class."""
@@ -62,7 +56,9 @@ class Latent:
         if self.maps is not None:
             mapped = np.trunc((self.maps[k].astype(np.float64) @ z) / 2.0**base.MAP_BITS)
             z = np.clip(mapped, -LATENT_LIMIT, LATENT_LIMIT)
-        return base.within(base.clip_rows(z, self.radii[k]), self.radii[k])
+        z = base.clip_rows(z, self.radii[k])
+        short = base.squared_norms(z) <= self.radii[k]  # as in `base.within`: what is not counts nowhere
+        return z if short.all() else z[:, short]
 
 
 @dataclass(frozen=True)
@@ -114,17 +110,17 @@ class GroupSums(Query):
 
     @cached_property
     def norm_steps(self) -> FloatArray:
-        """What squared norms are counted in: powers of two, so that there are fewer than LARGEST_RADIUS steps."""
-        return np.array([2.0 ** (r // LARGEST_RADIUS).bit_length() for r in self.latent.radii])
+        """What squared norms are counted in: powers of two, so that there are fewer than base.LARGEST_RADIUS steps."""
+        return np.array([2.0 ** (r // base.LARGEST_RADIUS).bit_length() for r in self.latent.radii])
 
     @cached_property
     def weights(self) -> FloatArray:
         blocks = []
         for radius, step in zip(self.latent.radii, self.norm_steps, strict=True):
             count, mean, *second = (math.sqrt(share) for share in self.shares)
-            parts = [np.array([count]), np.full(self.latent.dim, mean / math.sqrt(radius))]
+            parts = [np.array([count]), np.full(self.latent.image.dim, mean / math.sqrt(radius))]
             if self.second == "outer":
-                parts.append(_outer_weights(self.latent.dim) * second[0] / radius)
+                parts.append(_outer_weights(self.latent.image.dim) * second[0] / radius)
             elif self.second == "norm":
                 parts.append(np.array([second[0] * step / float(radius)]))
             blocks.append(np.concatenate(parts))

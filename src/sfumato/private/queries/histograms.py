@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.private.queries.base import Batch, FloatArray, IntArray, Public, Query, Reach, check_shares, insist
+from sfumato.errors import insist
+from sfumato.private.queries.base import Batch, FloatArray, IntArray, Public, Query, Reach, check_shares
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,6 @@ class Histograms(Query):
     @property
     def reach(self) -> Reach:
         return Reach(1.0, math.sqrt(2.0), 0.0, True, self.classes)
-
-    @property
-    def size(self) -> int:
-        return self.classes * sum(self.sizes)
 
     @cached_property
     def weights(self) -> FloatArray:

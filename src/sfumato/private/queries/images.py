@@ -7,14 +7,13 @@ correctly rounded. So a row's image does not depend on which other rows are in t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from sfumato.errors import insist
 from sfumato.private.queries import base
-from sfumato.private.queries.base import LATENT_LIMIT, Batch, BoolArray, FloatArray, Image, IntArray, insist, largest
+from sfumato.private.queries.base import LATENT_LIMIT, Batch, BoolArray, FloatArray, Image, IntArray, largest
 
-FACTORS = (1, 2, 4, 8)  # of a squared distance: at most 2^15 on the latent grid
 MAPPED_LIMIT = LATENT_LIMIT << 10  # of centres where a matrix has been applied: no row is farther than that
 
 
@@ -30,7 +29,7 @@ class ScoreImage(Image):
         insist(len(self.tables) > 0 and len(self.tables[0]) > 0, "latent tables must be there")
         for table in (t for row in self.tables for t in row):
             fits = table.ndim == 1 and len(table) > 1 and table[-1] == 0 and largest(table) <= LATENT_LIMIT
-            insist(bool(fits), "latent coordinates must be below 16, and a table must end in 0")
+            insist(fits, "latent coordinates must be below 16, and a table must end in 0")
 
     @property
     def dim(self) -> int:
@@ -40,15 +39,11 @@ class ScoreImage(Image):
     def table_sizes(self) -> frozenset[tuple[int, ...]]:  # type: ignore[override]
         return frozenset(tuple(len(table) - 1 for table in row) for row in self.tables)
 
-    @cached_property
-    def _float_tables(self) -> tuple[tuple[FloatArray, ...], ...]:
-        return tuple(tuple(t.astype(np.float64) for t in row) for row in self.tables)
-
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         codes = batch.codes[:, mine]
         z = np.empty(codes.shape)
-        for c, table in enumerate(self._float_tables[k]):
-            np.take(table, codes[c], out=z[c], mode="wrap")  # -1 wraps to the last entry, 0
+        for c, table in enumerate(self.tables[k]):
+            np.take(table.astype(np.float64), codes[c], out=z[c], mode="wrap")  # -1 wraps to the last entry, 0
         return z
 
 
@@ -62,8 +57,7 @@ class AffineImage(Image):
     def __post_init__(self) -> None:
         together = self.centres.ndim == 2 and self.centres.shape == self.factors.shape and self.centres.size > 0
         insist(together, "centres and factors go together")
-        finite = np.isfinite(self.centres).all() and np.isfinite(self.factors).all()
-        insist(bool(finite), "centres and factors must be finite")
+        insist(np.isfinite([self.centres, self.factors]).all(), "centres and factors must be finite")
 
     @property
     def dim(self) -> int:
@@ -90,10 +84,9 @@ class ProjectedImage(Image):
     def __post_init__(self) -> None:
         insist(self.centres.ndim == 2 and self.centres.size > 0, "centres must be there")
         insist(largest(self.centres) <= MAPPED_LIMIT, "centres must be below 2^14")
-        fits = self.matrix is None or (
-            self.matrix.ndim == 2 and len(self.matrix) == self.dim and largest(self.matrix) <= base.MAP_LIMIT
-        )
-        insist(fits, "matrices must have entries below 16, and a row for each coordinate of the centres")
+        if self.matrix is not None:
+            fits = self.matrix.ndim == 2 and len(self.matrix) == self.dim and largest(self.matrix) <= base.MAP_LIMIT
+            insist(fits, "matrices must have entries below 16, and a row for each coordinate of the centres")
 
     @property
     def dim(self) -> int:
@@ -109,18 +102,17 @@ class ProjectedImage(Image):
 
 @dataclass(frozen=True)
 class ColumnImage(Image):
-    """Each column's distance from its class's centre, and the square of it times `factor`, a power of two.
+    """Each column's distance from its class's centre, and the square of it.
 
     Values are places between the bounds on a grid of 2^-LATENT_BITS; a missing one is at the centre.
     """
 
     centres: IntArray  # (classes, columns), from 0 to 2^FIXED_BITS
-    factor: int = 2
 
     def __post_init__(self) -> None:
         insist(self.centres.ndim == 2 and self.centres.size > 0, "centres must be there")
-        inside = self.centres.min() >= 0 and self.centres.max() <= 1 << base.FIXED_BITS
-        insist(bool(inside) and self.factor in FACTORS, "centres must lie between the bounds, factors be 1, 2, 4 or 8")
+        inside = 0 <= self.centres.min() <= self.centres.max() <= 1 << base.FIXED_BITS
+        insist(inside, "centres must lie between the bounds")
 
     @property
     def dim(self) -> int:
@@ -131,7 +123,7 @@ class ColumnImage(Image):
         fixed = batch.fixed[:, mine]
         apart = np.trunc((fixed - self.centres[k].reshape(len(fixed), 1)) * 2.0 ** (base.LATENT_BITS - base.FIXED_BITS))
         apart = np.where(fixed < 0, 0.0, apart)
-        return np.concatenate([apart, np.trunc(apart * apart * (self.factor * 2.0**-base.LATENT_BITS))])
+        return np.concatenate([apart, np.trunc(apart * apart * 2.0**-base.LATENT_BITS)])
 
 
 @dataclass(frozen=True)
@@ -164,11 +156,9 @@ class Cells:
     def find(self, batch: Batch) -> IntArray:
         """The cell of every row, counted through all classes."""
         found = np.full(len(batch), -1, dtype=np.int64)
-        first = 0
-        for k, centres in enumerate(self.centres):
+        for k in range(len(self.centres)):
             mine = batch.labels == k
-            found[mine] = first + self.nearest(self.image.rows(batch, mine, k), k)
-            first += len(centres)
+            found[mine] = self.classes.index(k) + self.nearest(self.image.rows(batch, mine, k), k)
         return found
 
     def nearest(self, z: FloatArray, k: int) -> IntArray:
@@ -179,35 +169,22 @@ class Cells:
 
 @dataclass(frozen=True)
 class Shifted(Image):
-    """Another image seen from a point of its own for each cell: `image` of the cell's class, minus `centres[g]`."""
-
-    image: Image
-    classes: tuple[int, ...]  # of each cell
-    centres: IntArray  # (cells, dim)
-
-    def __post_init__(self) -> None:
-        insist(self.centres.shape == (len(self.classes), self.image.dim), "every cell has a class and a centre")
-        fits = largest(self.centres) <= LATENT_LIMIT and min(self.classes) >= 0
-        insist(fits and self.image.limit == LATENT_LIMIT, "centres must be below 16")
-
-    @property
-    def dim(self) -> int:
-        return self.image.dim
-
-    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
-        z = self.image.rows(batch, mine, self.classes[k]) - self.centres[k][:, None]
-        return np.asarray(np.clip(z, -LATENT_LIMIT, LATENT_LIMIT))
-
-
-@dataclass(frozen=True)
-class Within(Image):
-    """Rows seen from the centre of their own cell, class by class: the scatter that cells leave."""
+    """The image of cells, seen from the centre of each: the groups are the cells."""
 
     cells: Cells
 
     @property
     def dim(self) -> int:
         return self.cells.image.dim
+
+    def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
+        z = self.cells.image.rows(batch, mine, self.cells.classes[k])
+        return np.asarray(np.clip(z - np.concatenate(self.cells.centres)[k][:, None], -LATENT_LIMIT, LATENT_LIMIT))
+
+
+@dataclass(frozen=True)
+class Within(Shifted):
+    """Rows seen from the centre of their own cell, class by class: the scatter that cells leave."""
 
     def rows(self, batch: Batch, mine: BoolArray, k: int) -> FloatArray:
         z = self.cells.image.rows(batch, mine, k)

@@ -23,8 +23,9 @@ from functools import cache
 
 import numpy as np
 
+from sfumato.errors import insist
 from sfumato.private.queries import base
-from sfumato.private.queries.base import Batch, BoolArray, FloatArray, Image, IntArray, insist
+from sfumato.private.queries.base import Batch, BoolArray, FloatArray, Image, IntArray
 
 FREQUENCY_BITS = 16  # fractional bits of a frequency, in turns a latent unit
 TURN_BITS = 14  # phases in the table
@@ -48,12 +49,10 @@ class WaveImage(Image):
 
     def __post_init__(self) -> None:
         fits = self.frequencies.ndim == 2 and len(self.frequencies) and self.frequencies.shape[1] == self.image.dim
-        insist(bool(fits), "every frequency must have one number for each latent coordinate")
+        insist(fits, "every frequency must have one number for each latent coordinate")
         phases = np.abs(self.frequencies.astype(np.float64)).sum(axis=1).max() * base.LATENT_LIMIT
-        insist(
-            bool(phases < base.EXACT // 2) and self.image.limit == base.LATENT_LIMIT,
-            "frequencies are too high for exact phases",
-        )
+        exact = phases < base.EXACT // 2 and self.image.limit == base.LATENT_LIMIT
+        insist(exact, "frequencies are too high for exact phases")
 
     @property
     def dim(self) -> int:
@@ -90,7 +89,7 @@ def wave_table() -> tuple[FloatArray, FloatArray]:
     angles = (np.arange(1 << TURN_BITS) + 0.5) * (2.0 * math.pi / (1 << TURN_BITS))
     height = 2.0**WAVE_BITS * base.SHRINK
     cosines, sines = np.trunc(np.cos(angles) * height), np.trunc(np.sin(angles) * height)
-    insist(bool((cosines**2 + sines**2 <= 4.0**WAVE_BITS).all()), "a wave is higher than one")
+    insist((cosines**2 + sines**2 <= 4.0**WAVE_BITS).all(), "a wave is higher than one")
     cosines.flags.writeable = sines.flags.writeable = False  # no row's length is looked at after this
     return cosines, sines
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import ArgumentError
+from sfumato.errors import ArgumentError, insist
 from sfumato.private.queries import features, gradients, group_sums, histograms, images, waves
 from sfumato.private.slicing import law, rows
 
@@ -31,20 +31,18 @@ _MODULES = (features, gradients, group_sums, histograms, images, law, rows, wave
 KINDS: dict[str, type] = {kind.__name__: kind for module in _MODULES for kind in module.KINDS}
 
 
-def decode(request: bytes) -> Any:
-    """The question that the bytes stand for, made afresh; refuses what is none."""
-    if type(request) is not bytes or not 8 <= len(request) <= MOST_BYTES:
-        raise ArgumentError("a question comes as bytes")
+def decode(request: bytes, wanted: Any = object) -> Any:
+    """The question of the wanted type that the bytes stand for, made afresh; refuses what is none."""
+    insist(type(request) is bytes and 8 <= len(request) <= MOST_BYTES, "a question comes as bytes")
     length = int.from_bytes(request[:8], "little")
-    if length > min(MOST_TEXT, len(request) - 8):
-        raise ArgumentError("a question says that it is longer than it is")
+    insist(length <= min(MOST_TEXT, len(request) - 8), "a question says that it is longer than it is")
     refusal = "a question cannot be read"
     try:
         document = json.loads(request[8 : 8 + length])
-        if set(document) != {"question", "arrays"}:
-            raise ArgumentError("a question comes with its arrays, and with nothing else")
-        arrays = _arrays(document["arrays"], request, 8 + length)
-        return _made(document["question"], arrays)
+        insist(set(document) == {"question", "arrays"}, "a question comes with its arrays, and with nothing else")
+        question = _made(document["question"], _arrays(document["arrays"], request, 8 + length))
+        insist(_fits(question, wanted), "a question is of another kind than what it was asked as")
+        return question
     except ArgumentError as error:
         refusal = str(error)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError):
@@ -55,14 +53,12 @@ def decode(request: bytes) -> Any:
 def _arrays(listed: list[Any], request: bytes, start: int) -> list[np.ndarray[Any, Any]]:
     found = []
     for name, *shape in listed:
-        if not all(type(size) is int and size >= 0 for size in shape):
-            raise ArgumentError("an array of a question has no shape")
+        insist(all(type(size) is int and size >= 0 for size in shape), "an array of a question has no shape")
         count = math.prod(shape)
         dtype = DTYPES[name]
         found.append(np.frombuffer(request, dtype, count, start).reshape(shape))
         start += count * dtype.itemsize
-    if start != len(request):
-        raise ArgumentError("a question has bytes that it does not name")
+    insist(start == len(request), "a question has bytes that it does not name")
     return found
 
 
@@ -73,17 +69,14 @@ def _made(tree: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
         return tree
     if set(tree) == {"array"}:
         place = tree["array"]
-        if type(place) is not int or place < 0:
-            raise ArgumentError("an array of a question has no place")
+        insist(type(place) is int and place >= 0, "an array of a question has no place")
         return arrays[place]
     kind = KINDS[tree["kind"]]
     given = {name: _made(value, arrays) for name, value in tree.items() if name != "kind"}
     hints = _hints(kind)
-    if set(given) != set(hints):
-        raise ArgumentError(f"{kind.__name__} has other fields than a question names")
+    insist(set(given) == set(hints), f"{kind.__name__} has other fields than a question names")
     for name, hint in hints.items():
-        if not _fits(given[name], hint):
-            raise ArgumentError(f"{name} of {kind.__name__} is of another type")
+        insist(_fits(given[name], hint), f"{name} of {kind.__name__} is of another type")
     return kind(**given)
 
 

@@ -30,23 +30,21 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import erfcx, gammainc, gammaincc, gammainccinv, gammaincinv
 
-from sfumato.errors import ArgumentError
+from sfumato.errors import insist
 
-MOST_DIM = 1 << 20
-MOST_PROJECTIONS = 1 << 20
-MOST_ROWS = 1 << 20
+MOST = 1 << 20  # coordinates, projections, rows of a unit
 
 _POINTS = 1 << 12  # of the grid
 _BELOW = 1e-15  # mass below the grid, which moves up to its first point
 _BEYOND = 1e-30  # mass beyond it, for which the worst is assumed
 
 # scipy's incomplete gamma functions were seen to be right to 1e-13; a cell holds about 1/_POINTS of a tail.
-_MASS_ERROR = 1e-8
+MASS_ERROR = 1e-8
 # The share of a cell's mass at its upper end is off by less; at worst it is a step too far up, which is safe.
 _SHARE_ERROR = 1e-4
 # The relative error of erfcx and exp (2^-50 was seen), and of what they are given: a few roundings.
 _FUNCTION_ERROR = 2.0**-46
-_ROUNDINGS = 1e-12
+ROUNDINGS = 1e-12
 _SMALLEST_EPSILON = 1e-9  # below it the tangent is too steep to be of use
 
 FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -80,12 +78,11 @@ class Slices:
     rows: int = 1
 
     def __post_init__(self) -> None:
-        _check_counts(self)
-        for name, value in (("distance", self.distance), ("sigma", self.sigma)):
-            if not _is_number(value) or not 1e-30 <= value <= 1e30:
-                raise ArgumentError(f"{name} must be a number between 1e-30 and 1e30, not {value!r}")
-        if not _is_number(self.rounding) or not 0.0 <= self.rounding <= 1.0:
-            raise ArgumentError(f"rounding must lie between 0 and 1, not {self.rounding!r}")
+        for name in ("dim", "projections", "rows"):
+            _check(name, getattr(self, name), int, 1, MOST)
+        for name in ("distance", "sigma"):
+            _check(name, getattr(self, name), (int, float), 1e-30, 1e30)
+        _check("rounding", self.rounding, (int, float), 0.0, 1.0)
 
     @property
     def slack(self) -> float:
@@ -104,77 +101,54 @@ class Slices:
             return 0.0
         return (self.distance / self.sigma * self.rounding * (1.0 + 1.0 / self.slack)) ** 2
 
-    def tail(self, chance: float) -> float:
-        """A t that T exceeds with probability at most `chance`, rounded up: P(S* > s) <= rows P(S > s)."""
-        half, share = self.projections / 2, chance / self.rows * (1.0 - _MASS_ERROR)
-        place = float(gammainccinv(half, share))
-        while place < math.inf and gammaincc(half, place) > share:  # what is relied on is gammaincc alone
-            place *= 1.0 + _MASS_ERROR
-        return (self.weight * 2.0 * place / self.dim + self.shift) * (1.0 + _ROUNDINGS)
-
 
 def sliced_delta(epsilon: float, mu: float, slices: Slices) -> float:
     """delta(epsilon) of these slices with Gaussian queries of `mu` together, never below the true value."""
     if epsilon < _SMALLEST_EPSILON:
         return 1.0
-    grid = _grid(slices.projections, slices.rows)
+    points, masses, beyond = _grid(slices.projections, slices.rows)
     base, scale = mu * mu + slices.shift, slices.weight / slices.dim
-    found = float(grid.masses @ _convex_deltas(epsilon, (base + scale * grid.points) * (1.0 + _ROUNDINGS)))
+    found = float(masses @ _convex_deltas(epsilon, (base + scale * points) * (1.0 + ROUNDINGS)))
     # The mean of a chi-square beyond x > n is at most x + 2 x / (x - n + 2), no more than 2 x; no slope is steeper.
-    found += grid.beyond * _tangent(epsilon)[1] * (base + scale * 2.0 * float(grid.points[-1]))
-    return min(1.0, found * (1.0 + _MASS_ERROR) + sys.float_info.min)
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """A measure on points, with the mass beyond the last of them."""
-
-    points: FloatArray
-    masses: FloatArray
-    beyond: float
+    found += beyond * _tangent(epsilon)[1] * (base + scale * 2.0 * float(points[-1]))
+    return min(1.0, found * (1.0 + MASS_ERROR) + sys.float_info.min)
 
 
 @lru_cache(maxsize=64)
-def _grid(projections: int, rows: int) -> _Grid:
-    """The law of a chi-square, or of the largest of `rows` such, however they depend on each other, moved up."""
+def _grid(projections: int, rows: int) -> tuple[FloatArray, FloatArray, float]:
+    """The law of a chi-square, or of the largest of `rows` such, however they depend on each other, moved up: points,
+    their masses, and the mass beyond the last of them.
+    """
     half = projections / 2
     low = float(gammaincinv(half, _BELOW)) if rows == 1 else 0.0
     at: FloatArray = np.linspace(low, float(gammainccinv(half, _BEYOND / rows)), _POINTS + 1)
-    own = _Tails(np.asarray(gammainc(half, at)), np.asarray(gammaincc(half, at)))
-    more = 1.0 + _MASS_ERROR
+    above = np.asarray(gammaincc(half, at))
+    more = 1.0 + MASS_ERROR
     if rows == 1:
-        biased = _Tails(np.asarray(gammainc(half + 1, at)), np.asarray(gammaincc(half + 1, at)))
-        return _Grid(2.0 * at, _split(at, own, biased, half) * more, float(own.above[-1]) * more)
-    tails = np.minimum(1.0, rows * own.above * more)  # P(any > s) <= rows P(one > s)
+        return 2.0 * at, _split(at, half) * more, float(above[-1]) * more
+    tails = np.minimum(1.0, rows * above * more)  # P(any > s) <= rows P(one > s)
     masses = np.maximum(np.append(1.0 - tails[0], -np.diff(tails)), 0.0)
-    return _Grid(2.0 * at, masses * more, float(tails[-1]) * more)
+    return 2.0 * at, masses * more, float(tails[-1]) * more
 
 
-@dataclass(frozen=True)
-class _Tails:
-    """A distribution function and its complement at the edges of cells."""
-
-    below: FloatArray
-    above: FloatArray
-
-    def between(self) -> FloatArray:
-        """The mass of each cell, by whichever of the two keeps more digits there."""
-        low = self.below[1:] < 0.5
-        return np.maximum(np.where(low, np.diff(self.below), -np.diff(self.above)), 0.0)
-
-
-def _split(edges: FloatArray, own: _Tails, biased: _Tails, mean: float) -> FloatArray:
-    """Move the mass of every cell to its two ends so that its mean is kept, or a little larger.
+def _split(edges: FloatArray, half: float) -> FloatArray:
+    """Move the mass of every cell of a gamma law to its two ends so that its mean is kept, or a little larger.
 
     E[X; cell] = E[X] times the mass that the size-biased law has there: one more in the shape of the gamma law.
     """
-    mass = own.between()
-    centre = mean * biased.between() / np.maximum(mass, sys.float_info.min)
+    mass = _between(edges, half)
+    centre = half * _between(edges, half + 1) / np.maximum(mass, sys.float_info.min)
     upper = np.clip((centre - edges[:-1]) / np.diff(edges), 0.0, 1.0 - _SHARE_ERROR) + _SHARE_ERROR
     masses = np.append(mass * (1.0 - upper), 0.0)
     masses[1:] += mass * upper
-    masses[0] += own.below[0]
+    masses[0] += gammainc(half, edges[0])
     return masses
+
+
+def _between(edges: FloatArray, half: float) -> FloatArray:
+    """The mass of each cell, by whichever of the law's two tails keeps more digits there."""
+    below, above = gammainc(half, edges), gammaincc(half, edges)
+    return np.maximum(np.where(below[1:] < 0.5, np.diff(below), -np.diff(above)), 0.0)
 
 
 def _tangent(epsilon: float) -> tuple[float, float]:
@@ -202,18 +176,9 @@ def _convex_deltas(epsilon: float, squares: FloatArray) -> FloatArray:
     return np.asarray(convex + slope * np.maximum(squares - turn, 0.0) + sys.float_info.min)
 
 
-def _check_counts(slices: Slices) -> None:
-    for name, value, most in (
-        ("dim", slices.dim, MOST_DIM),
-        ("projections", slices.projections, MOST_PROJECTIONS),
-        ("rows", slices.rows, MOST_ROWS),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise ArgumentError(f"{name} must be a whole number from 1 to {most}, not {value!r}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+def _check(name: str, value: Any, kinds: Any, least: float, most: float) -> None:
+    fits = isinstance(value, kinds) and not isinstance(value, bool) and least <= value <= most
+    insist(fits, f"{name} must be a {'whole ' if kinds is int else ''}number from {least} to {most}, not {value!r}")
 
 
 KINDS = (Slices,)  # that a question may be made of

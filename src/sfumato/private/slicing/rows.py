@@ -21,15 +21,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.errors import ArgumentError
+from sfumato.errors import insist
 from sfumato.private.noise import NORMAL_BITS, Bits, noisy, normals
 from sfumato.private.queries import base
-from sfumato.private.queries.base import LATENT_BITS, SLACK, Batch, FloatArray, Image, IntArray, insist
+from sfumato.private.queries.base import LATENT_BITS, SLACK, Batch, FloatArray, Image, IntArray
 from sfumato.private.slicing.law import Slices
 
 MOST_ENTRIES = 1 << 27  # of a matrix of projections
 MOST_COORDINATES = 1 << 18  # of a row that is projected: `project` has room for normals of twice their usual length
-EXACT = 2.0**53
 HALF_STEP = 2.0 ** -(NORMAL_BITS + 1)  # how far a number that `normals` draws is from a normal one
 
 
@@ -37,7 +36,7 @@ HALF_STEP = 2.0 ** -(NORMAL_BITS + 1)  # how far a number that `normals` draws i
 class RowVectors:
     """What is asked of every row: its image, and its class as a one-hot vector of some height, clipped together.
 
-    Sensitivity. Vectors have norm at most r, so a replaced row moves its own by at most 2 r, and no other (`reach`).
+    Sensitivity. Vectors have norm at most r, so a replaced row moves its own by at most 2 r, and no other (`distance`).
     A class-dependent image is covered: the vector is still a function of the row alone.
     """
 
@@ -57,14 +56,12 @@ class RowVectors:
         """How many numbers a row's vector has."""
         return self.image.dim + (self.classes if self.height else 0)
 
-    @property
-    def reach(self) -> float:
-        """How far a replaced row can move, in latent units."""
-        return 2.0 * math.sqrt(self.radius) * 2.0**-LATENT_BITS * SLACK
-
-    def distance(self, unit_rows: int | None) -> float:
-        """How far all vectors together can move, in L2, when one unit is replaced: its rows move one by one."""
-        return self.reach * math.sqrt(unit_rows or 1) * SLACK
+    def distance(self, unit_rows: int | None = None) -> float:
+        """How far all vectors together can move, in L2 and latent units, when a row or one unit is replaced: its rows
+        move one by one.
+        """
+        one = 2.0 * math.sqrt(self.radius) * 2.0**-LATENT_BITS * SLACK
+        return one * math.sqrt(unit_rows or 1) * SLACK
 
     def check(self, public: base.Public) -> None:
         """Refuse vectors that are not those of the schema."""
@@ -78,8 +75,7 @@ class RowVectors:
             found[: self.image.dim, mine] = self.image.rows(batch, mine, k)
             if self.height:
                 found[self.image.dim + k, mine] = self.height
-        clipped = base.clip_rows(found, self.radius)
-        return np.asarray(clipped * (base.squared_norms(clipped) <= self.radius))
+        return base.within(base.clip_rows(found, self.radius), self.radius)
 
 
 @dataclass(frozen=True)
@@ -111,23 +107,18 @@ def matrix_rounding(slices: Slices) -> float:
 
 def check_slices(slices: Slices, vectors: RowVectors, unit_rows: int | None) -> None:
     """Whether slices that were set aside pay for these vectors."""
-    distance = vectors.distance(unit_rows)
-    if slices.rounding < matrix_rounding(slices):
-        raise ArgumentError("rows are projected by a rounded matrix, whose rounding has to be paid for")
-    if slices.dim != vectors.dim or slices.distance < distance or slices.rows < (unit_rows or 1):
-        raise ArgumentError(
-            f"the slices were set aside for {slices.dim} coordinates that move by {slices.distance:g} in {slices.rows} "
-            f"rows, not for {vectors.dim} that move by {distance:g} in {unit_rows or 1}"
-        )
+    distance, rows = vectors.distance(unit_rows), unit_rows or 1
+    paid = slices.rounding >= matrix_rounding(slices)
+    insist(paid, "rows are projected by a rounded matrix, whose rounding has to be paid for")
+    covers = slices.dim == vectors.dim and slices.distance >= distance and slices.rows >= rows
+    insist(covers, f"{slices} are not set aside for {vectors.dim} coordinates that move by {distance:g} in {rows} rows")
     check_size(slices)
 
 
 def check_size(slices: Slices) -> None:
-    """Refuse a matrix that is too large to draw, or whose products might not be exact, before anything is spent."""
-    if slices.dim * slices.projections > MOST_ENTRIES:
-        raise ArgumentError(f"a matrix of projections has at most {MOST_ENTRIES} entries; ask for fewer projections")
-    if slices.dim > MOST_COORDINATES:
-        raise ArgumentError(f"noisy projections are of rows with at most {MOST_COORDINATES} coordinates")
+    """Refuse a matrix that is too large to draw, before anything is spent; `RowVectors` bounds their coordinates."""
+    fits = slices.dim * slices.projections <= MOST_ENTRIES
+    insist(fits, f"a matrix of projections has at most {MOST_ENTRIES} entries; ask for fewer projections")
 
 
 def shuffled(count: int, bits: Bits) -> IntArray:
@@ -150,8 +141,8 @@ def sliced(vectors: FloatArray, slices: Slices, bits: Bits) -> NoisyRows:
 def project(vectors: FloatArray, drawn: IntArray) -> IntArray:
     """The exact products: by the Cauchy-Schwarz inequality every partial sum is below 2^53, whatever its order."""
     longest = math.sqrt(vectors.shape[0]) * (base.LATENT_LIMIT + 1)
-    if longest * float(np.linalg.norm(drawn.astype(np.float64), axis=0).max()) * SLACK >= EXACT:
-        raise ArgumentError("rows have too many coordinates for exact projections; ask for fewer")
+    exact = longest * float(np.linalg.norm(drawn.astype(np.float64), axis=0).max()) * SLACK < base.EXACT
+    insist(exact, "rows have too many coordinates for exact projections; ask for fewer")
     return np.asarray(vectors.T @ drawn.astype(np.float64)).astype(np.int64)
 
 

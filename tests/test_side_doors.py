@@ -34,6 +34,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
+from tests.configs import asked
 
 import sfumato as sf
 from sfumato import cli
@@ -339,7 +340,9 @@ class Watcher:
             self._monkeypatch.setattr(sys, "argv", ["sfumato", *arguments])
             return self.watch(cli.main, see)
         given = {name.removeprefix("--"): value for name, value in zip(options[::2], options[1::2], strict=True)}
-        return self.watch(lambda: sf.fit(table, "s.yaml", epsilon=1, delta=1e-6, **given).save("r.sfumato"), see)
+        return self.watch(
+            lambda: sf.fit(table, "s.yaml", epsilon=1, delta=1e-6, **asked(**given)).save("r.sfumato"), see
+        )
 
 
 BUDGET = ("--epsilon", "1", "--delta", "1e-6")

@@ -91,17 +91,12 @@ class Budget:
         insist(0 < total <= LARGEST_MU, f"the total mu must be above 0 and at most {LARGEST_MU:g}, not {total}")
         plain = all(type(each) is Slices for each in slices)  # whose cost is computed by the class, not by a subclass
         insist(plain, "slices must be plain Slices")
-        self._total = float(total)
-        self._remaining = first_safe(self._total**2, lambda square: square <= Fraction(self._total) ** 2, 0.0)
+        self.total = float(total)  # the mu of everything together
+        self._remaining = first_safe(self.total**2, lambda square: square <= Fraction(self.total) ** 2, 0.0)
         self._spends: tuple[Spend, ...] = ()
-        self._slices = tuple(slices)
+        self.slices = tuple(slices)  # that were set aside, taken or not
         self._taken = 0
         self._lock = threading.Lock()
-
-    @property
-    def total(self) -> float:
-        """The mu of everything together."""
-        return self._total
 
     @property
     def remaining(self) -> float:
@@ -113,15 +108,10 @@ class Budget:
         """What was charged, in order."""
         return self._spends
 
-    @property
-    def slices(self) -> tuple[Slices, ...]:
-        """The slices that were set aside, taken or not."""
-        return self._slices
-
     def take(self, slices: Slices) -> None:
         """Take the slices that were set aside next. Call it before the rows are read; each are taken once."""
         with self._lock:
-            if self._slices[self._taken : self._taken + 1] != (slices,):
+            if self.slices[self._taken : self._taken + 1] != (slices,):
                 raise BudgetError(f"{slices} are not the slices that were set aside next; plan them in advance")
             self._taken += 1
 
@@ -130,6 +120,7 @@ class Budget:
 
         Call it before the rows are read. A charge that does not fit raises BudgetError and changes nothing.
         """
+        insist(type(name) is str and name.isprintable() and 0 < len(name) <= 100, "a question needs a short name")
         for what, value in (("sensitivity", sensitivity), ("mu_squared", mu_squared)):
             insist(0 < value < math.inf, f"{what} of {name!r} must be a finite number above 0, not {value}")
         with self._lock:  # of two threads only one may have the rest

@@ -65,17 +65,13 @@ class Curator:
         self._announce = announce
         self._unit_rows = unit_rows
         self._before_noise = before_noise
-        self._answers: list[tuple[str, Query, Answer]] = []
+        # Every answer to `total`, with the name under which it was charged and what was asked.
+        self.answers: tuple[tuple[str, Query, Answer], ...] = ()
 
     @property
     def remaining(self) -> float:
         """The squared mu that is left."""
         return self._budget.remaining
-
-    @property
-    def answers(self) -> tuple[tuple[str, Query, Answer], ...]:
-        """Every answer to `total`, with the name under which it was charged and what was asked."""
-        return tuple(self._answers)
 
     def statement(self, epsilon: float, delta: float, unit: str) -> dict[str, Any]:
         """What may be promised of all that was answered, and will be, from what was charged: a guarantee's facts.
@@ -89,24 +85,20 @@ class Curator:
         insist(covered, f"epsilon = {epsilon:g} and delta = {delta:g} do not cover what may be spent")
         secure = self._bits is secure_bits
         promised = {"epsilon": float(epsilon), "delta": float(delta), "mu": budget.total}
-        return (promised if secure else dict.fromkeys(promised)) | {
-            "adjacency": self._adjacency,
-            "unit": unit,
-            "secure": secure,
-            "spends": budget.spends,
-            "slices": budget.slices,
-        }
+        neighbours = {"adjacency": self._adjacency, "unit": unit, "secure": secure}
+        charged = {"spends": budget.spends, "slices": budget.slices}
+        return (promised if secure else dict.fromkeys(promised)) | neighbours | charged
 
     def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
         """Charge `mu_squared`, say so, then answer with noise."""
-        query, name, mu_squared = decode(request, Query), _plain(name), float(mu_squared)
+        query, mu_squared = decode(request, Query), float(mu_squared)
         query.check(self._engine.public)
         sensitivity = query.reach.sensitivity(self._adjacency, self._unit_rows)
         spend = self._budget.charge(name, sensitivity, mu_squared)
         self._announce(spend)
         sd = spend.sigma / query.weights
         answer = _shielded(lambda: Answer(self._noisy(query, sd), sd))
-        self._answers.append((name, query, answer))
+        self.answers += ((name, query, answer),)
         return answer
 
     def _noisy(self, query: Query, sd: FloatArray) -> FloatArray:
@@ -129,7 +121,7 @@ class Curator:
             spend: Spend | Slices = projection
         else:
             distance = vectors.distance(self._unit_rows)
-            spend = self._budget.charge(_plain(name), distance, projection.mu_squared)
+            spend = self._budget.charge(name, distance, projection.mu_squared)
         self._announce(spend)
         return _shielded(lambda: self._noisy_rows(vectors, spend))
 
@@ -141,12 +133,6 @@ class Curator:
         if isinstance(spend, Slices):
             return sliced(found[:, order], spend, self._bits)
         return whole(found[:, order], spend.sigma, self._bits)
-
-
-def _plain(name: str) -> str:
-    fits = type(name) is str and name.isprintable() and 0 < len(name) <= 100
-    insist(fits, "a question needs a name of at most 100 letters")
-    return name
 
 
 def _shielded(work: Callable[[], T]) -> T:

@@ -41,7 +41,6 @@ IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 CodeArray: TypeAlias = np.ndarray[Any, np.dtype[np.int16] | np.dtype[np.int32]]
 FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
-FixedArray: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,8 @@ class Batch:
 
     codes: CodeArray
     labels: IntArray
-    fixed: FixedArray | None = None
-    projected: FixedArray | None = None
+    fixed: CodeArray | None = None
+    projected: CodeArray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -185,7 +185,7 @@ def test_a_way_round_the_wall_would_be_seen(source: str) -> None:
 
 
 SEVERAL_VALUES = {  # constants that several modules have with different values, and why
-    "EXACT": "the same bound, whole and as a float",
+    "_HOMES": "where the names of a package are, one table a package",
     "KEY": "of a section of the command line, one a module",
     "KINDS": "the registry of a module",
     "MOST_COORDINATES": "of a release, and of a row that is projected",

@@ -43,6 +43,7 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         components_per_class: Gaussians of each class (clusters in all, without `classes`), or "auto" for as many as
             pay.
         rows: A public guess at the number of rows.
+        bins: Bins of a feature's histogram, which only has to find centre and scale.
         ledger: A `Ledger`, or its path or URL, that counts every fit, and refuses one that would exceed the cap.
         dataset: The name under which the data set was opened there.
         insecure_seed: Repeatable noise, for tests. Such a mixture carries no guarantee.

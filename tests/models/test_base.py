@@ -94,7 +94,7 @@ def test_a_model_from_outside_is_saved_loaded_sampled_and_scored(saved: Path) ->
     rows = release.sample(2000, seed=0)
     np.testing.assert_allclose(np.bincount(rows["x"], minlength=10) / 2000, (np.arange(10) + 1) / 55, atol=0.04)
     np.testing.assert_allclose(release.log_density(rows), np.log((rows["x"] + 1) / 55))
-    assert repr(release).startswith("Release(ours, tests.histogram of 1 columns in bins, 0 answers, (1, 1e-06)-diff")
+    assert repr(release).startswith("Release(ours, tests.histogram of 1 columns in bins, 3 answers, (1, 1e-06)-diff")
     with pytest.raises(ArgumentError, match="a histogram holds nothing"):
         release.sample(1, given={"x": 3})
     with pytest.raises(ArgumentError, match="nothing to train"):

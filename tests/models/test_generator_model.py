@@ -668,4 +668,4 @@ def test_a_job_leaves_the_release_untrained() -> None:
     assert isinstance(made.model, GeneratorModel)
     assert not made.model.is_trained
     assert made.encoding == "scores"
-    assert "Release(slicing, generator of 5 columns in scores, 0 answers, NOT PRIVATE" in repr(made)
+    assert "Release(slicing, generator of 5 columns in scores, 2 answers, NOT PRIVATE" in repr(made)

@@ -1,4 +1,4 @@
-"""From the cells of an Arrow batch to bin numbers: where `tables` meets `bins`."""
+"""From the cells of an Arrow batch to bin numbers: where `tables` meets `schema.layout`."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Latent:
         """
         z = self.image.rows(batch, batch.labels == k, k)
         if self.image.longest is not None and self.image.longest <= self.radii[k]:
-            return z
+            return z  # bounded by how it is made (waves, whose table is checked); images on that grid have no maps
         if self.maps is not None:
             mapped = np.trunc((self.maps[k].astype(np.float64) @ z) / 2.0**base.MAP_BITS)
             z = np.clip(mapped, -LATENT_LIMIT, LATENT_LIMIT)

@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.private.queries.helpers import ADD_REMOVE, LABEL, ONE, REPLACE_ONE, Ints
+from tests.private.queries.helpers import ADD_REMOVE, LABEL, REPLACE_ONE, Ints
 
 from sfumato.errors import ArgumentError, insist
-from sfumato.mechanisms.questions import quantise, squared_radius
 from sfumato.private import source
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import base
 from sfumato.private.queries.base import (
     BATCH_CAP,
     EXACT,
-    LATENT_BITS,
     LATENT_LIMIT,
     MAP_LIMIT,
     SLACK,
@@ -224,23 +222,6 @@ def test_the_caps_keep_every_sum_exact() -> None:
     assert BATCH_CAP * LATENT_LIMIT**2 < EXACT  # one product in float64
     assert LATENT_LIMIT * MAP_LIMIT * 2**20 < EXACT  # a map of a million columns
     assert source.ROW_CAP * LATENT_LIMIT**2 < 2**62  # what the noise takes
-
-
-def test_quantised_values_stay_inside_the_limits() -> None:
-    wild = np.array([1e9, -1e9, np.inf, -np.inf, 15.99999, 0.3])
-    assert quantise(wild, LATENT_BITS, LATENT_LIMIT).tolist() == [
-        *(LATENT_LIMIT, -LATENT_LIMIT) * 2,
-        LATENT_LIMIT,
-        round(0.3 * ONE),
-    ]
-    with pytest.raises(ArgumentError, match="numbers"):
-        quantise(np.array([0.0, math.nan]), LATENT_BITS, LATENT_LIMIT)
-
-
-def test_a_squared_radius_is_rounded_down_and_at_least_one() -> None:
-    assert squared_radius(2.0) == 4 * ONE**2
-    assert squared_radius(1.5 / ONE) == 2
-    assert squared_radius(1e-30) == 1
 
 
 @pytest.mark.parametrize("values", [[3, -5], [-(2**63), 1], [2**63 - 1], [0]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,11 @@ from sfumato.mechanisms.questions import (
     wave_image,
 )
 from sfumato.private.queries import wire
-from sfumato.private.queries.base import LATENT_BITS, Batch, Image, Public, Query, Reach
+from sfumato.private.queries.base import LATENT_BITS, Batch, Image, Public, Query
 from sfumato.private.queries.features import QuadraticImage, WithOne
-from sfumato.private.queries.gradients import ClippedGradient
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.histograms import Histograms
-from sfumato.private.queries.images import AffineImage, ColumnImage, ProjectedImage, Within
+from sfumato.private.queries.images import AffineImage, ColumnImage, Within
 from sfumato.private.queries.wire import KINDS, decode
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import RowVectors, Whole
@@ -180,87 +179,6 @@ def test_numbers_come_out_to_the_last_bit(sizes: list[int], classes: int, raw: l
     if min(shares) > 0.0:
         query = Histograms(tuple(sizes), classes, shares)
         assert decode(encode(query)) == query
-
-
-@pytest.mark.parametrize(
-    "way",
-    [
-        np.asfortranarray,
-        lambda a: np.repeat(a, 2, axis=1)[:, ::2],
-        lambda a: np.ascontiguousarray(a[::-1])[::-1],
-        lambda a: a.astype(a.dtype.newbyteorder(">")),
-    ],
-    ids=["Fortran", "strided", "backwards", "big-endian"],
-)
-def test_the_layout_of_an_array_is_not_in_the_bytes(way: Callable[[Any], Any]) -> None:
-    query = ClippedGradient(QuadraticImage(SCORES), way(QUERIES["clipped gradient"][0].slopes), 1000, 0.25)  # type: ignore[attr-defined]
-    plain = replace(query, slopes=np.ascontiguousarray(query.slopes, np.int64))
-    assert encode(query) == encode(plain)
-
-
-def test_an_array_that_is_changed_later_is_not_in_the_bytes() -> None:
-    centres = np.zeros((CLASSES, DIRECTIONS), np.int64)
-    request = encode(sums(ProjectedImage(centres)))
-    centres[:] = 12345
-    assert not decode(request).latent.image.centres.any()
-
-
-def test_numpy_s_numbers_become_plain_ones() -> None:
-    query = Histograms((np.int64(2),), np.int32(3), (np.float64(1.0),))  # type: ignore[arg-type]
-    made = decode(encode(query))
-    assert made == query
-    assert [type(x) for x in (*made.sizes, made.classes, *made.shares)] == [int, int, float]
-
-
-# What is not written
-
-
-class Wider(Histograms):
-    """A kind of somebody's own."""
-
-
-class Homemade(Query):
-    """A query of somebody's own."""
-
-    weights = np.ones(1)
-    reach = Reach(0.0, 0.0, 0.0, False, 1)
-
-    def total(self, batch: Batch) -> Any:
-        return np.ones(1, np.int64)
-
-    def check(self, public: Public) -> None:
-        pass
-
-
-class Tagged(np.ndarray):
-    """An array that is more than its numbers."""
-
-
-ODD: dict[str, Any] = {
-    "a subclass of a kind": Wider((2,), 1, (1.0,)),
-    "a query of a class of its own": Homemade(),
-    "an object beside a kind": (VECTORS, object()),
-    "a list": [1, 2],
-    "a dictionary": {"kind": "Histograms"},
-    "a truth value": True,
-    "numpy's truth value": np.bool_(True),
-    "a complex number": 1j,
-    "bytes": b"",
-    "a class": Histograms,
-    "an array of a class of its own": np.zeros(2).view(Tagged),
-    "an array of objects": np.array([object()]),
-    "an array of short numbers": np.zeros(2, np.int32),
-    "an array of truth values": np.zeros(2, bool),
-    "an array with names": np.zeros(2, [("a", "f8")]),
-}
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_what_is_no_question_is_not_written(name: str) -> None:
-    with pytest.raises(ArgumentError, match=r"^a question is made of"):
-        encode(ODD[name])
-    with pytest.raises(ArgumentError, match=r"^a question is made of"):
-        encode((1, ODD[name]))
 
 
 # What is not read

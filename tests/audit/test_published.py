@@ -1,4 +1,4 @@
-"""ClustMix as printed is convicted on three counts, and the same mixing in public cells is acquitted of all."""
+"""What was published as private and is not: convicted as printed, and acquitted where the fault is mended."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from sfumato.audit.published import CLUSTER_ROWS, OUTLIER, ClustmixGame, clustmi
 from sfumato.audit.run import AUDITS, decide, run
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import FloatArray
-
-pytestmark = pytest.mark.slow
 
 REPLACE_ONE = Adjacency.REPLACE_ONE
 CERTAIN = 1.0 - 1e-6  # so that what is tight is acquitted with any seed
@@ -44,6 +42,7 @@ def in_public_cells(game: ClustmixGame) -> PublicCells:
     return PublicCells(game.pair, game.claim, game.tables, game.attack, game.score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim.epsilon:g}")
 @pytest.mark.parametrize("which", range(3))
 def test_every_pair_convicts_it_alone(which: int, claim: Claim) -> None:
@@ -53,6 +52,7 @@ def test_every_pair_convicts_it_alone(which: int, claim: Claim) -> None:
     assert found.lower["mu"] > 2.0 * claim.mu, found.headline()
 
 
+@pytest.mark.slow
 def test_the_audit_convicts_it() -> None:
     found = run("published-clustmix", epsilon=1.0, delta=1e-5, trials=200, workers=1, insecure_seed=1)
     assert found.violation
@@ -66,6 +66,7 @@ def test_the_audit_convicts_it() -> None:
     assert gap == pytest.approx((1.0 - 1.0 / OUTLIER) / 2.0, abs=6.0 * spread * math.sqrt(2 / 200))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(3))
 def test_public_cells_are_acquitted(which: int) -> None:
     claim = CLAIMS[1]
@@ -74,6 +75,7 @@ def test_public_cells_are_acquitted(which: int) -> None:
     assert not found.violation, found.headline()
 
 
+@pytest.mark.slow
 def test_public_cells_with_half_the_noise_are_convicted() -> None:
     """The acquittal is worth something: a row that moves from corner to corner uses the claim up, and more shows."""
 
@@ -85,7 +87,27 @@ def test_public_cells_with_half_the_noise_are_convicted() -> None:
     assert decide("test", [broken], CLAIMS[1], REPLACE_ONE, 2000, CERTAIN, seed=7).violation
 
 
+@pytest.mark.slow
 def test_neighbours_differ_in_one_row() -> None:
     for game in clustmix(CLAIMS[0], REPLACE_ONE):
         (x, y), (other_x, other_y) = game.tables
         assert ((x != other_x).any(axis=1) | (y != other_y)).sum() == 1
+
+
+def test_the_printed_wishart_noise_is_convicted() -> None:
+    found = run("published-wishart", epsilon=1.0, delta=1e-5, trials=1000, workers=1, insecure_seed=1)
+    assert found.violation
+    assert found.claimed.delta == 0.0
+    (finding,) = found.findings
+    impossible = 1.0 - finding.without.mean()
+    assert impossible == pytest.approx(1.0 - np.exp(-1.0 / 3.0), abs=6 * 0.0143)
+    assert finding.with_row.all(), "outputs on its own table are always possible"
+
+
+def test_the_printed_map_of_weights_is_convicted() -> None:
+    found = run("published-weights", epsilon=1.0, delta=1e-5, trials=1000, workers=1, insecure_seed=1)
+    assert found.violation
+    (finding,) = found.findings
+    # Uniform over the 7 outputs of 3 classes, 4 of which the other table shares.
+    assert 1.0 - finding.without.mean() == pytest.approx(3.0 / 7.0, abs=6 * 0.0157)
+    assert finding.with_row.all()

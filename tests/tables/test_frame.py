@@ -1,0 +1,49 @@
+"""pandas frames: every type that has a reading reads as text would, others are refused when asked for."""
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from tests.tables.helpers import readings
+
+from sfumato.errors import TableError
+from sfumato.tables import open_table
+
+
+@pytest.mark.parametrize(
+    ("series", "expected"),
+    [
+        (pd.Series([1.0, None, 2.5]), ["1", "", "2.5"]),
+        (pd.Series([1, 2], dtype="uint8"), ["1", "2"]),
+        (pd.Series([1, None], dtype="Int64"), ["1", ""]),
+        (pd.Series([True, None], dtype="boolean"), ["true", ""]),
+        (pd.Series(["a", None], dtype="string[python]"), ["a", ""]),
+        (pd.Series(["a", None], dtype="string[pyarrow]"), ["a", ""]),
+        (pd.Series(["a", None], dtype="str"), ["a", ""]),
+        (pd.Series([0.0, 1.5], dtype="Sparse[float]"), ["0", "1.5"]),
+        (pd.to_datetime(pd.Series(["2020-01-01", None])), ["2020-01-01", ""]),
+        (pd.Series(pd.to_datetime(["2020-01-01T01:00"]).tz_localize("Asia/Tokyo")), ["2019-12-31T16:00:00"]),
+        (pd.Series(pd.Categorical([1, "a", None, 1])), ["1", "a", "", "1"]),
+        (pd.Series(pd.Categorical([2, 1, None, 2])), ["2", "1", "", "2"]),
+        (pd.Series(pd.Categorical([object, "a"], [object, "a"])), ["", "a"]),
+    ],
+)
+def test_pandas_types(series: pd.Series, expected: list[str]) -> None:
+    frame = pd.DataFrame({"c": series.set_axis(["index"] * len(series))})
+    assert [text for _, text, _ in readings(open_table(frame), "c")] == expected
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        pd.Series([1j]),
+        pd.Series(pd.to_timedelta([1], unit="s")),
+        pd.Series(pd.interval_range(0, 2)),
+        pd.Series(pd.cut([1, 2, 3], 2)),
+        pd.Series([[1]], dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
+    ],
+)
+def test_pandas_types_that_have_no_reading(series: pd.Series) -> None:
+    table = open_table(pd.DataFrame({"ok": range(len(series)), "c": series}))
+    list(table.batches(["ok"]))
+    with pytest.raises(TableError, match="column 'c' of the table has type"):
+        table.batches(["c"])

@@ -18,6 +18,7 @@ from sfumato.private.accounting import Adjacency
 from sfumato.schema.schema import Schema
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_a_whole_fit_is_as_private_as_claimed_and_no_more(adjacency: Adjacency) -> None:
     """The likelihood ratio of all answers is normal around -mu^2/2 and mu^2/2: nothing is lost, nothing leaks."""

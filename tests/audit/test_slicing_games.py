@@ -107,6 +107,7 @@ def ratios(game: FitGame, trials: int) -> np.ndarray:
     return np.concatenate([found.findings[0].with_row, -found.findings[0].without])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_a_whole_fit_stays_within_the_claim(adjacency: Adjacency) -> None:
     games = slicing(ONE, adjacency)
@@ -117,6 +118,7 @@ def test_a_whole_fit_stays_within_the_claim(adjacency: Adjacency) -> None:
         assert both.std() < 1.0 + 6.0 / np.sqrt(100), game.pair
 
 
+@pytest.mark.slow
 def test_a_row_that_joins_uses_up_the_whole_budget() -> None:
     both = ratios(slicing(ONE, Adjacency.ADD_REMOVE)[0], 100)
     assert both.mean() == pytest.approx(0.5, abs=5.5 / np.sqrt(200))

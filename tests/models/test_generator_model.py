@@ -22,6 +22,8 @@ from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.models import GeneratorModel, generator_model
 from sfumato.models.generator import Generator, OwnGenerator
 
+pytestmark = pytest.mark.slow  # JAX compiles
+
 SCHEMA: dict[str, Any] = {
     "label": "y",
     "columns": {

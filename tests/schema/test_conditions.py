@@ -252,7 +252,7 @@ said_conditions: st.SearchStrategy[Said] = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 @given(said=said_conditions)
 def test_a_condition_means_what_plain_python_says_row_by_row(said: Said) -> None:
     text, meaning = said

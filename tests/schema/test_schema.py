@@ -153,6 +153,7 @@ def schemas(draw: st.DrawFn) -> Schema:
     return Schema.of(data)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(schemas())
 @example(Schema.of({"columns": {"<<": {"type": "category", "values": ["<<", "=", "1e3", "0o7", "1_0", "12:30:00"]}}}))

@@ -21,6 +21,8 @@ import sfumato as sf
 from sfumato.models import GeneratorModel, generator_model
 from sfumato.models.generator import OwnGenerator, Progress
 
+pytestmark = pytest.mark.slow  # JAX compiles
+
 SLICING = altered(mechanism="slicing")
 BUY = (*SLICING, "--no-training")
 SMALL = {"steps": 5, "width": 4, "depth": 1}

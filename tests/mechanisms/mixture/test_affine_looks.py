@@ -80,6 +80,7 @@ def even(costs: FloatArray, losses: FloatArray) -> FloatArray:
     return np.full(costs.shape[1], 1.0 / costs.shape[1])
 
 
+@pytest.mark.slow
 def test_even_shares_of_a_look_would_lose_more(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = range(20_000, 20_015)
     best = np.median(losses(4.0, 1000, seeds))

@@ -7,13 +7,16 @@ CODE := src tests benchmarks experiments fuzz tools
 # One thread a process, because those of a small matrix product cost more than it does; bytecode is kept between processes.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-all lint install clean
+.PHONY: demo test test-all lint fast install clean
 
 demo: $(VENV)/.core
 	$(BIN)/sfumato demo demo-output
 
 # What every change must pass.
-test: $(VENV)/.all lint
+test: $(VENV)/.all
+	$(MAKE) --no-print-directory -j2 lint fast
+
+fast: $(VENV)/.all
 	$(PYTEST) -m "not slow"
 
 # What `make test` leaves out.

@@ -21,7 +21,6 @@ from sfumato.training.settings import Training
 Encoder = Scores | Projected
 Trained = tuple[Generator | OwnGenerator, Progress]
 OnBlock = Callable[[Generator | OwnGenerator, Progress], None]
-OnStep = Callable[[int, int, float], None]  # hears the step, how many there are at most, and the loss
 
 
 def check_image(settings: Training, image: tuple[int, int] | None) -> None:

@@ -31,7 +31,17 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from sfumato.errors import SchemaError
 from sfumato.files import replacing
@@ -78,6 +88,44 @@ class _Column(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     missing: Annotated[bool, Field(strict=True)] = False
+    sentinels: tuple[CategoryValue, ...] = ()
+    """What means missing besides an empty cell; a schema says it as `missing: [...]`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, data: Any) -> Any:
+        """Take a list under `missing` as a yes, and what is in it as sentinels."""
+        if not isinstance(data, dict):
+            return data
+        if "sentinels" in data:
+            raise ValueError("sentinels: list what means missing under `missing`")
+        if not isinstance(data.get("missing"), (list, tuple)):
+            return data
+        _check_sentinels(data["missing"])
+        return data | {"missing": True, "sentinels": tuple(data["missing"])}
+
+    @model_serializer(mode="wrap")
+    def _merged(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Say sentinels as a schema does."""
+        data: dict[str, Any] = handler(self)
+        sentinels = data.pop("sentinels", ())
+        return data | {"missing": list(sentinels)} if sentinels else data
+
+    @property
+    def sentinel_texts(self) -> tuple[str, ...]:
+        """The sentinels as cells are compared with them."""
+        return tuple(map(category_text, self.sentinels))
+
+
+def _check_sentinels(values: Sequence[Any]) -> None:
+    if not 0 < len(values) <= LIMITS.bins:
+        raise ValueError("missing: list at least one text, or write true or false")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise ValueError("missing: YAML reads an unquoted yes, no, date or null as such; quote it in the list")
+        _check_text(category_text(value))
+    if len(set(map(category_text, values))) < len(values):
+        raise ValueError("missing has a text twice")
 
 
 class Number(_Column):
@@ -101,6 +149,8 @@ class Number(_Column):
                 raise ValueError(f"atom {atom:g} is outside min and max")
             if self.step is not None and not _on_grid(atom, self.min, self.step):
                 raise ValueError(f"atom {atom:g} is not min plus a whole number of steps")
+            if category_text(atom) in self.sentinel_texts:
+                raise ValueError(f"{atom:g} cannot be an atom and mean missing; take one of the two away")
         return self
 
     @property
@@ -169,6 +219,9 @@ class Category(_Column):
             seen.add(text)
         if self.missing and "" in seen:
             raise ValueError("an empty value is what missing means; take one of the two away")
+        for text in self.sentinel_texts:
+            if text in seen:
+                raise ValueError(f"{text!r} cannot be a value and mean missing; take one of the two away")
         return self
 
     @property

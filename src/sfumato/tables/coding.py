@@ -37,6 +37,15 @@ def find_codes(cells: pa.Array, bins: Bins) -> IntArray:
 
 
 def _values(cells: pa.Array, bins: OrderedBins) -> FloatArray:
+    """The value of every cell: NaN where it is unreadable, or reads as one that means missing."""
+    values = _read(cells, bins)
+    if not bins.column.sentinels:
+        return values
+    absent = _read(pa.array(bins.column.sentinel_texts, type=pa.large_string()), bins)
+    return np.where(np.isin(values, absent), np.nan, values)
+
+
+def _read(cells: pa.Array, bins: OrderedBins) -> FloatArray:
     # The time of day is not kept.
     return np.floor(days(cells)) if bins.column.type == "date" else numbers(cells)
 

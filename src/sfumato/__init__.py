@@ -9,6 +9,7 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "Clustmix": "sfumato.mechanisms",
+    "Draft": "sfumato.drafting",
     "Guarantee": "sfumato.guarantee",
     "Ledger": "sfumato.ledger.ledger",
     "Local": "sfumato.engines",
@@ -21,6 +22,7 @@ _HOMES = {
     "Spending": "sfumato.progress",
     "Step": "sfumato.progress",
     "accounting": "sfumato",
+    "draft": "sfumato.drafting",
     "errors": "sfumato",
     "fit": "sfumato.api",
     "load": "sfumato.api",
@@ -30,6 +32,7 @@ _HOMES = {
 }
 __all__ = [
     "Clustmix",
+    "Draft",
     "Guarantee",
     "Ledger",
     "Local",
@@ -44,6 +47,7 @@ __all__ = [
     "Training",
     "__version__",
     "accounting",
+    "draft",
     "errors",
     "fit",
     "load",
@@ -54,6 +58,7 @@ __all__ = [
 if TYPE_CHECKING:
     from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
+    from sfumato.drafting import Draft, draft
     from sfumato.engines import Local
     from sfumato.estimator import PrivateMixture
     from sfumato.guarantee import Guarantee

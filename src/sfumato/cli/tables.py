@@ -41,9 +41,15 @@ class TableCommand(ConfigCommand):
         return [table_section()]
 
 
+def opening(context: typer.Context) -> dict[str, str]:
+    """The options of `sf.open_table` that the command line says."""
+    said: Opening = configured(Opening, given(context, KEY))
+    options = {"delimiter": said.delimiter, "quote": said.quote, "encoding": said.csv_encoding, "table": said.table}
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def opened(context: typer.Context, data: Path) -> Table:
     """The table in a file, read as the command line says."""
     from sfumato.tables import open_table
 
-    said: Opening = configured(Opening, given(context, KEY))
-    return open_table(data, delimiter=said.delimiter, quote=said.quote, encoding=said.csv_encoding, table=said.table)
+    return open_table(data, **opening(context))

@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import csv
 import datetime
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sfumato.drafting.looks import Look
-from sfumato.drafting.proposals import Proposal, category_values, missing_texts, number_column, ordered_missing
+from sfumato.drafting.proposals import (
+    Proposal,
+    category_values,
+    checked,
+    missing_texts,
+    ordered_missing,
+    reads_numbers,
+    written,
+)
+from sfumato.drafting.shapes import shape_of
 from sfumato.errors import SchemaError
 from sfumato.text import canonical, one_line
 
@@ -86,87 +94,83 @@ def _take(entry: Entry, line: dict[str, str], where: str) -> None:
 
 
 def _bound(text: str, where: str) -> float | datetime.date:
-    try:
+    if is_real(text):
         return float(text)
-    except ValueError:
-        pass
     try:
         return datetime.date.fromisoformat(text)
     except ValueError:
         raise SchemaError(f"{where}: {one_line(text)!r} is neither a number nor a date such as 2024-12-31") from None
 
 
-def described(
-    entry: Entry, look: Look, drafted: Proposal, is_label: bool
-) -> tuple[dict[str, Any], list[str], list[str]]:
-    """A column as the code book has it, with what it leaves open from the draft.
+def described(entry: Entry, look: Look, is_label: bool = False) -> Proposal:
+    """A column as the code book has it; what that leaves open is read off the rows.
+
+    Args:
+        entry: What the code book says.
+        look: What the rows hold.
+        is_label: Whether it is the label, which is never missing.
 
     Returns:
-        The column, what of it was read off the rows, and where the table differs from the code book.
+        The column; its notes say where the table differs from the code book.
     """
     if not entry.bounds:
         return _category(entry, look, is_label)
     if isinstance(entry.bounds["min"], datetime.date):
-        column = {"type": "date"} | {key: entry.bounds[key] for key in ("min", "max")}
-        return column | ordered_missing(look, []), ["missing"], []
-    return _number(entry, look, drafted)
+        column = {"type": "date", **entry.bounds, **written(look), **ordered_missing(look)}
+        return checked(column, ["missing", *written(look)], look)
+    return _number(entry, look)
 
 
-def _category(entry: Entry, look: Look, is_label: bool) -> tuple[dict[str, Any], list[str], list[str]]:
+def _category(entry: Entry, look: Look, is_label: bool) -> Proposal:
     column = {"type": "category", "values": category_values(entry.values)}
-    if not is_label:
-        column |= missing_texts(look, set(entry.values))
     odd = [text for text in look.tally.sampled if text not in entry.values and text not in look.absent]
-    conflicts = [f"{len(odd)} different texts are not in the code book, such as {one_line(odd[0])!r}"] if odd else []
-    return column, [] if is_label else ["missing"], conflicts
+    notes = [f"{len(odd)} different texts are not in the code book, such as {one_line(odd[0])!r}"] if odd else []
+    if is_label:
+        return Proposal(column, (), notes=tuple(notes))
+    return Proposal(column | missing_texts(look, set(entry.values)), ("missing",), notes=tuple(notes))
 
 
-def _number(entry: Entry, look: Look, drafted: Proposal) -> tuple[dict[str, Any], list[str], list[str]]:
+def _number(entry: Entry, look: Look) -> Proposal:
     low, high = entry.bounds["min"], entry.bounds["max"]
-    is_number = look.reading is not None and look.reading.kind == "number" and len(look.lows) > 0
-    found = number_column(look) if is_number else {}
-    special = [float(text) for text in entry.values if _is_number(text)]
-    column: dict[str, Any] = {"type": "number", **entry.bounds}
-    open_facts = ["scale"]
-    if "step" not in entry.bounds:
-        open_facts.insert(0, "step")
-        column |= {"step": found["step"]} if found.get("step", np.inf) <= high - low else {}
-    column |= {"scale": "log"} if found.get("scale") == "log" and low >= 0 else {}
-    column |= {"format": drafted.column["format"]} if drafted.column and "format" in drafted.column else {}
-    if entry.values:
-        column |= {"atoms": atoms} if (atoms := [value for value in special if low <= value <= high]) else {}
-        outside = [text for text in entry.values if not _is_number(text) or not low <= float(text) <= high]
-        column |= {"missing": category_values(outside)} if outside else ordered_missing(look, [])
-        open_facts += [] if outside else ["missing"]
+    column: dict[str, Any] = {"type": "number", **entry.bounds, **written(look)}
+    facts = ["scale", *(["step"] if "step" not in entry.bounds else []), *written(look)]
+    shape = shape_of(look) if reads_numbers(look) else None
+    if shape is not None and shape.step is not None and shape.step <= high - low:
+        column = {"step": shape.step} | column
+    if shape is not None and shape.is_log and low >= 0:
+        column["scale"] = "log"
+    atoms = [float(text) for text in entry.values if _is_inside(text, low, high)]
+    if atoms:
+        column["atoms"] = atoms
+    apart = [text for text in entry.values if not _is_inside(text, low, high)]
+    sentinels = [] if shape is None else [value for value in shape.sentinels if not low <= value <= high]
+    if apart:
+        column["missing"] = category_values(apart)
     else:
-        sentinels = [value for value in _sentinels(found) if not low <= value <= high]
         column |= ordered_missing(look, sentinels)
-        open_facts.append("missing")
-    apart = {float(text) for text in column.get("missing", []) if _is_number(text)} if _lists(column) else set()
-    return column, open_facts + ["format"] * ("format" in column), _outside(look, low, high, apart)
+        facts.append("missing")
+    known = {*sentinels, *(float(text) for text in apart if is_real(text))}
+    return checked(column, facts, look, _outside(look, low, high, known))
 
 
-def _lists(column: dict[str, Any]) -> bool:
-    return isinstance(column.get("missing"), list)
+def _is_inside(text: str, low: float, high: float) -> bool:
+    return is_real(text) and low <= float(text) <= high
 
 
-def _sentinels(found: dict[str, Any]) -> list[float]:
-    return [float(each) for each in found["missing"] if not isinstance(each, str)] if _lists(found) else []
-
-
-def _is_number(text: Any) -> bool:
+def is_real(text: str) -> bool:
+    """Whether a text is a number."""
     try:
-        return bool(np.isfinite(float(text)))
+        return math.isfinite(float(text))
     except ValueError:
         return False
 
 
-def _outside(look: Look, low: float, high: float, apart: set[float]) -> list[str]:
-    """Which end of the bounds the table goes beyond."""
-    ends = [value for value in (*look.lows.tolist(), *look.highs.tolist()) if value not in apart]
+def _outside(look: Look, low: float, high: float, known: set[float]) -> list[str]:
+    """Which of the bounds the table goes beyond."""
+    ends = [value for value in (*look.lows.tolist(), *look.highs.tolist()) if value not in known]
     told = []
     if ends and min(ends) < low:
-        told.append(f"cells lie below the code book's min {low:g}: they count as {low:g}")
+        told.append(f"cells lie below the code book's min {low:g}, and count as {low:g}")
     if ends and max(ends) > high:
-        told.append(f"cells lie above the code book's max {high:g}: they count as {high:g}")
+        told.append(f"cells lie above the code book's max {high:g}, and count as {high:g}")
     return told

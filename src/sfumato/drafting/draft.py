@@ -181,16 +181,16 @@ class _Draft:
 
     def _add(self, name: str, look: Look, entry: Entry | None) -> None:
         is_label = name == self.label
-        drafted = propose(name, look, is_label)
-        column, facts, notes = drafted.column, drafted.facts, list(drafted.notes)
-        if entry is not None:
-            column, facts, notes = described(entry, look, drafted, is_label)
-        if column is None:
-            self.left_out[name] = drafted.reason
+        if entry is None or (is_label and entry.bounds):  # a number that is the label needs bins
+            proposal = propose(name, look, is_label)
+        else:
+            proposal = described(entry, look, is_label)
+        if proposal.column is None:
+            self.left_out[name] = proposal.reason
             return
-        self.columns[name] = column
-        self.unconfirmed += [f"columns.{name}.{fact}" for fact in facts if not (is_label and fact == "missing")]
-        self.notes += [f"{one_line(name)}: {note}" for note in notes]
+        self.columns[name] = proposal.column
+        self.unconfirmed += [f"columns.{name}.{fact}" for fact in proposal.facts]
+        self.notes += [f"{one_line(name)}: {note}" for note in proposal.notes]
 
 
 def told(drafted: Draft) -> Iterator[str]:

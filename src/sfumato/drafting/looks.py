@@ -85,7 +85,7 @@ class Look:
     def weighted(self) -> tuple[FloatArray, FloatArray]:
         """The values of the reading in their order, and about how many cells have each."""
         assert self.reading is not None
-        found = self.tally.weights()
+        found = {text: weight for text, weight in self.tally.weights().items() if text not in self.absent}
         values = self.reading.read(pa.array(found, pa.large_string()))
         weights = np.fromiter(found.values(), dtype=float, count=len(found))
         kept = ~np.isnan(values)
@@ -93,14 +93,12 @@ class Look:
         return distinct, np.bincount(places, weights[kept], minlength=len(distinct)).astype(float)
 
     def _read(self, values: TextArray, counts: np.ndarray[Any, Any]) -> None:
-        if self._undecided:
-            known = pc.invert(pc.is_in(values, pa.array(sorted(self.absent), values.type)))
-            kept = known.to_numpy(zero_copy_only=False)
-            if not kept.any():
-                self._note_unread(values, counts)
-                return
+        absent = pc.is_in(values, pa.array(sorted(self.absent), values.type)).to_numpy(zero_copy_only=False)
+        self._note_unread(values.filter(pa.array(absent)), counts[absent])
+        values, counts = values.filter(pa.array(~absent)), counts[~absent]
+        if self._undecided and len(values):
             self._undecided = False
-            self.reading = choose_reading(values.filter(known), counts[kept])
+            self.reading = choose_reading(values, counts)
             self.off = np.zeros(len(self.steps))
         if self.reading is None:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from sfumato.drafting.ids import names_records
 from sfumato.drafting.looks import Look
 from sfumato.drafting.shapes import find_sentinels, shape_of
 from sfumato.errors import SchemaError
-from sfumato.schema.layout import EPOCH, FloatArray
+from sfumato.schema.layout import EPOCH
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
@@ -29,6 +29,7 @@ ODD_SHARE = 0.01  # of the cells, or so few of them
 ZEROS = 0.005  # of the cells: leading zeros that are no slip
 LISTED_TEXTS = 10
 YEAR = 365
+NO_DAYS = frozenset(("0001-01-01", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31"))
 
 STEP_WORDS = {86_400.0: "1d", 3600.0: "1h", 900.0: "15 min", 60.0: "1 min", 1.0: 1}
 
@@ -53,19 +54,12 @@ _CODE = re.compile(
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a schema may say of a column, or why and what to do where it says nothing; and what to know about it."""
+    """What a schema may say of a column, or why it says nothing and what to do; and what to know about it."""
 
     column: dict[str, Any] | None
+    facts: tuple[str, ...] = ()  # what of the column was read off the rows
     reason: str = ""
     notes: tuple[str, ...] = ()
-
-    @property
-    def facts(self) -> list[str]:
-        """What of it was read off the rows."""
-        if self.column is None:
-            return []
-        extra = ["format"] if "format" in self.column else []
-        return [*FACTS[self.column["type"]], *extra]
 
 
 def propose(name: str, look: Look, is_label: bool = False) -> Proposal:
@@ -73,14 +67,26 @@ def propose(name: str, look: Look, is_label: bool = False) -> Proposal:
     if is_label:
         return _label(look)
     if not look.filled or not _levels(look):
-        return Proposal(None, "no cell holds anything; nothing is lost without it")
+        return Proposal(None, reason="no cell holds anything; nothing is lost without it")
     if names_records(name, look):
-        return Proposal(None, "every cell differs, as in an id or free text: leave it out; --unit if it names people")
+        why = "every cell differs, as in an id or free text: nothing to model, unless --unit takes it"
+        return Proposal(None, reason=why)
     code = _why_code(name, look)
     for column in _columns(look, is_code=bool(code)):
         if _is_understood(column):
-            return Proposal(column, notes=tuple(_notes(look, column, code)))
-    return Proposal(None, _why_not(look))
+            return Proposal(column, _facts(column), notes=tuple(_notes(column, code)))
+    return Proposal(None, reason=_why_not(look))
+
+
+def checked(column: dict[str, Any], facts: Sequence[str], look: Look, notes: Sequence[str] = ()) -> Proposal:
+    """A proposal of a column, or none where schemas do not know its format."""
+    if "format" in column and not _is_understood(column):
+        return Proposal(None, reason=_why_not(look))
+    return Proposal(column, tuple(facts), notes=tuple(notes))
+
+
+def _facts(column: dict[str, Any]) -> tuple[str, ...]:
+    return (*FACTS[column["type"]], *(key for key in ("format",) if key in column))
 
 
 def category_values(texts: list[str]) -> list[str | int]:
@@ -114,9 +120,12 @@ def _label(look: Look) -> Proposal:
     levels = _levels(look)
     few = FEW_NUMBERS if look.reading is not None and look.reading.kind == "number" else MOST_CATEGORIES
     if not look.tally.is_exact or not 0 < len(levels) <= few:
-        return Proposal(None, "it is empty, or has too many different values to be a label")
-    plain = {"type": "category", "values": category_values(levels)}
-    return Proposal({"type": "boolean"} if _is_boolean(levels) and _is_understood({"type": "boolean"}) else plain)
+        return Proposal(None, reason="it is empty, or has too many different values to be a label")
+    absent = sorted(text for text in look.tally.sampled if text in look.absent)
+    notes = (f"rows whose label is {', '.join(map(repr, absent))} do not count",) if absent else ()
+    if _is_boolean(levels) and _is_understood({"type": "boolean"}):
+        return Proposal({"type": "boolean"}, ("type",), notes=notes)
+    return Proposal({"type": "category", "values": category_values(levels)}, ("type", "values"), notes=notes)
 
 
 def _levels(look: Look) -> list[str]:
@@ -178,20 +187,30 @@ def _reads(look: Look) -> bool:
     return not odd or (many and (len(odd) <= ODD_TEXTS or odd_cells <= ODD_SHARE * look.filled))
 
 
+def reads_numbers(look: Look) -> bool:
+    """Whether the column's cells read as numbers."""
+    return look.reading is not None and look.reading.kind == "number" and len(look.lows) > 0
+
+
+def written(look: Look) -> dict[str, str]:
+    """What a schema says of how cells are written, if not plainly."""
+    return {} if look.reading is None or look.reading.format is None else {"format": look.reading.format}
+
+
 def _ordered(look: Look) -> Iterator[dict[str, Any]]:
     assert look.reading is not None
-    form = {} if look.reading.format is None else {"format": look.reading.format}
+    form = written(look)
     if look.reading.kind == "number":
         yield number_column(look) | form
     elif look.reading.kind == "time":
-        yield {"type": "time"} | clock_step(look) | ordered_missing(look, [])
+        yield {"type": "time"} | clock_step(look) | ordered_missing(look)
     elif look.reading.kind == "duration":
         shape = shape_of(look)
         bounds = {"type": "duration", "min": shape.low, "max": shape.high}
-        yield bounds | clock_step(look) | ({"scale": "log"} if shape.is_log else {}) | ordered_missing(look, [])
+        yield bounds | clock_step(look) | ({"scale": "log"} if shape.is_log else {}) | ordered_missing(look)
     else:
-        first, last = plain_dates(*_days(look.lows[0], look.highs[-1]))
-        bounds = {"min": first, "max": last} | ordered_missing(look, []) | form
+        first, last, odd = _dates(look)
+        bounds = {"min": first, "max": last} | ordered_missing(look, odd) | form
         if look.off[0] > 0:
             yield {"type": "datetime"} | bounds | clock_step(look)
         yield {"type": "date"} | bounds
@@ -210,10 +229,13 @@ def number_column(look: Look) -> dict[str, Any]:
     return column | ordered_missing(look, shape.sentinels)
 
 
-def ordered_missing(look: Look, sentinels: list[float]) -> dict[str, Any]:
+def ordered_missing(look: Look, sentinels: Sequence[float | str] = ()) -> dict[str, Any]:
     """What a schema says of the missing cells of numbers and dates."""
-    odd = sorted(text for text, _ in look.unread.most_common(LISTED_TEXTS))
-    listed = [*odd, *(int(value) if value.is_integer() else value for value in sentinels)]
+    common = sorted(look.unread, key=lambda text: (text not in look.absent, -look.unread[text], text))
+    listed = [
+        *sorted(common[:LISTED_TEXTS]),
+        *(int(each) if isinstance(each, float) and each.is_integer() else each for each in sentinels),
+    ]
     return {"missing": listed} if listed else {"missing": True} if look.empty else {}
 
 
@@ -240,15 +262,26 @@ def plain_dates(first: datetime.date, last: datetime.date) -> tuple[datetime.dat
     return first.replace(day=1), end
 
 
-def _days(low: float, high: float) -> list[datetime.date]:
-    found: FloatArray = np.array([math.floor(low), math.floor(high)])
-    return list((np.datetime64(EPOCH) + found.astype(int)).tolist())
+def _dates(look: Look) -> tuple[datetime.date, datetime.date, list[str]]:
+    """Plain bounds of dates, and days such as 9999-12-31 that lie apart from all others and mean missing."""
+    assert look.reading is not None
+    low, high, odd = look.lows, look.highs, []
+    if look.reading.format is None:  # how a schema says such a day by a format, it does not say
+        while len(high) > 1 and str(_day(high[-1])) in NO_DAYS and high[-1] - high[-2] > high[-2] - low[0] > 0:
+            odd.append(str(_day(high[-1])))
+            high = high[:-1]
+        while len(low) > 1 and str(_day(low[0])) in NO_DAYS and low[1] - low[0] > high[-1] - low[1] > 0:
+            odd.append(str(_day(low[0])))
+            low = low[1:]
+    return *plain_dates(_day(low[0]), _day(high[-1])), odd
+
+
+def _day(value: float) -> datetime.date:
+    return datetime.date.fromordinal(EPOCH.toordinal() + math.floor(value))
 
 
 def _is_understood(column: dict[str, Any]) -> bool:
-    """Whether schemas know such columns: a kind or a format may be newer than they are."""
-    if column["type"] in ("number", "date", "category") and "format" not in column:
-        return True
+    """Whether schemas take such a column: a range may be too wide, a kind or a format newer than they are."""
     try:
         Schema.of({"columns": {"c": column}})
     except SchemaError:
@@ -256,7 +289,7 @@ def _is_understood(column: dict[str, Any]) -> bool:
     return True
 
 
-def _notes(look: Look, column: dict[str, Any], code: str) -> Iterator[str]:
+def _notes(column: dict[str, Any], code: str) -> Iterator[str]:
     if code and column["type"] == "category":
         yield code
     listed = column.get("missing")
@@ -271,9 +304,9 @@ def _notes(look: Look, column: dict[str, Any], code: str) -> Iterator[str]:
 
 
 def _why_not(look: Look) -> str:
-    form = None if look.reading is None else look.reading.format
-    if form is not None and _reads(look):
-        return f"its cells are written as {one_line(form)}, which a schema cannot say: write them plainly"
+    if look.reading is not None and _reads(look) and not _why_code("", look):
+        form = one_line(look.reading.format or look.reading.kind)
+        return f"its cells look like {form}, but no schema can describe them: write them in another way"
     return (
         f"{'about ' * (not look.tally.is_exact)}{look.tally.distinct:,} different texts, more than {MOST_CATEGORIES}: "
         "list the public ones in a code book, or replace them by coarser groups"

@@ -40,7 +40,7 @@ def shape_of(look: Look) -> Shape:
     values, weights = look.weighted()
     far, near = find_sentinels(look.lows, look.highs)
     inside = ~np.isin(values, far)
-    step = _step(look, values[inside], far)
+    step = _step(look, values, weights, inside)
     low, high = (float(ends[~np.isin(ends, far)][place]) for ends, place in ((look.lows, 0), (look.highs, -1)))
     bounds = plain_bounds(low, high, step)
     atoms = _atoms(values[inside], weights[inside], bounds, step)
@@ -90,6 +90,8 @@ def plain_bounds(low: float, high: float, step: float | None) -> tuple[float, fl
     """
     if low == high:
         high = low + (step or max(1.0, abs(low) * 1e-9))
+    if not math.isfinite(high - low):
+        return low, high
     unit = Decimal(1).scaleb(math.floor(math.log10(high - low)))
     unit = unit / 2 if high - low < 5 * unit else unit
     grid = Decimal(repr(step)) if step else unit
@@ -103,13 +105,13 @@ def _rounded(value: float, unit: Decimal, grid: Decimal, outwards: Any) -> float
     return value
 
 
-def _step(look: Look, values: FloatArray, sentinels: list[float]) -> float | None:
+def _step(look: Look, values: FloatArray, weights: FloatArray, inside: Any) -> float | None:
     """The largest step that all numbers but sentinels are on."""
-    weights = dict(zip(*(each.tolist() for each in look.weighted()), strict=True))
+    largest = np.abs(values[inside]).max()
     for step, off in zip(look.steps.tolist(), look.off.tolist(), strict=True):
-        excused = sum(weights.get(value, 0.0) for value in sentinels if not on_step(np.array([value]), step)[0])
-        many = len(values) >= MANY_VALUES or step in (1.0, 0.1)
-        if many and off <= excused and np.abs(values).max() < 2**50 * step:
+        excused = weights[~inside & ~on_step(values, step)].sum()
+        many = inside.sum() >= MANY_VALUES or step in (1.0, 0.1)
+        if many and off <= excused and largest < 2**50 * step:
             return float(step)
     return None
 

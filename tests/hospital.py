@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-MEDICINES = (
-    "metformin repaglinide nateglinide chlorpropamide glimepiride glipizide glyburide tolbutamide pioglitazone "
-    "rosiglitazone acarbose miglitol tolazamide insulin glyburide_metformin"
-).split()
+MEDICINES = ["metformin", "repaglinide", "nateglinide", "chlorpropamide", "glimepiride", "glipizide", "glyburide"]
+MEDICINES += ["tolbutamide", "pioglitazone", "rosiglitazone", "acarbose", "miglitol", "tolazamide", "insulin", "other"]
 DOSES = ["Down", "No", "Steady", "Up"]
 RACES = ["AfricanAmerican", "Asian", "Caucasian", "Hispanic", "Other"]
 AGES = [f"[{low}-{low + 10})" for low in range(0, 100, 10)]

@@ -135,5 +135,6 @@ def on_step(values: FloatArray, step: float) -> Any:
         >>> on_step(np.array([0.3, 0.25]), 0.1).tolist()
         [True, False]
     """
-    steps = values / step
-    return np.abs(steps - np.rint(steps)) <= np.maximum(ON_STEP, np.abs(steps) * 2.0**-50)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for a step is not on it
+        steps = values / step
+        return np.abs(steps - np.rint(steps)) <= np.maximum(ON_STEP, np.abs(steps) * 2.0**-50)

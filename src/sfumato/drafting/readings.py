@@ -110,6 +110,8 @@ def _number_format(texts: list[str]) -> str | None:
     if _letters(before + after):
         return None
     thousands, decimal = _marks([part["digits"] for part in found])
+    if not _mostly(re.fullmatch(_grouped(thousands, decimal), part["digits"]) for part in found):
+        return None
     form = f"{before}1{thousands}234{decimal}{'5' if decimal else ''}{after}"
     return f"({form})" if any(text.startswith("(") for text in texts) else form
 
@@ -144,6 +146,12 @@ def _marks(digits: list[str]) -> tuple[str, str]:
     return thousands, ""
 
 
+def _grouped(thousands: str, decimal: str) -> str:
+    """A pattern of digits with such marks: thousands are cut off by threes, or not at all."""
+    groups = rf"\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+|" if thousands else ""
+    return rf"(?:{groups}\d+)" + (rf"(?:{re.escape(decimal)}\d*)?" if decimal else "")
+
+
 def _read_format(form: str, values: TextArray) -> FloatArray:
     """Numbers by a format that shows how 1234.5 is written."""
     digits = re.search(r"1(?P<thousands>[^\d]?)234(?:(?P<decimal>[.,])5)?", form)
@@ -153,6 +161,8 @@ def _read_format(form: str, values: TextArray) -> FloatArray:
         plain = pc.replace_substring(plain, affix, "", max_replacements=1) if affix else plain
     plain = pc.utf8_trim(plain, characters=" ")
     plain = pc.replace_substring_regex(plain, r"^\((.*)\)$", r"-\1")
+    pattern = _grouped(digits["thousands"], digits["decimal"] or "")
+    plain = pc.if_else(pc.match_substring_regex(plain, f"^[+-]?{pattern}$"), plain, "")
     if digits["thousands"]:
         plain = pc.replace_substring(plain, digits["thousands"], "")
     if digits["decimal"] == ",":

@@ -21,6 +21,7 @@ NEIGHBOURS = 10
 MOST_ATOMS = 8
 LONG_TAIL = 15.0  # how much longer the upper tail is than what lies between the median and the ninth decile
 MANY_VALUES = 20  # different ones, before a step above 1 is more than chance
+SOME_VALUES = 5  # different ones, before a fraction is a step
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ def _step(look: Look, values: FloatArray, weights: FloatArray, inside: Any) -> f
     largest = np.abs(values[inside]).max()
     for step, off in zip(look.steps.tolist(), look.off.tolist(), strict=True):
         excused = weights[~inside & ~on_step(values, step)].sum()
-        many = inside.sum() >= MANY_VALUES or step in (1.0, 0.1)
-        if many and off <= excused and largest < 2**50 * step:
+        needed = 1 if step == 1 else SOME_VALUES if step < 1 else MANY_VALUES
+        if inside.sum() >= needed and off <= excused and largest < 2**50 * step:
             return float(step)
     return None
 

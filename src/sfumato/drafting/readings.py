@@ -21,7 +21,7 @@ from sfumato.schema.layout import FloatArray
 from sfumato.tables import days, numbers
 
 TextArray: TypeAlias = pa.LargeStringArray
-SHOWN = 200  # texts that a format is guessed from
+SHOWN_TEXTS = 200  # texts that a format is guessed from
 MOSTLY = 0.8  # of those: a format that fits fewer is none
 ENOUGH = 0.5  # of the cells: what reads fewer is no reading of the column
 
@@ -75,7 +75,7 @@ def choose_reading(values: TextArray, counts: np.ndarray[Any, Any]) -> Reading |
 
 
 def _candidates(values: TextArray) -> Iterable[Reading]:
-    shown = values.slice(0, SHOWN).to_pylist()
+    shown = values.slice(0, SHOWN_TEXTS).to_pylist()
     if _mostly(_COMPACT_DATE.fullmatch(text) for text in shown):
         yield Reading("date", "%Y%m%d", partial(_read_dates, "%Y%m%d"))
     yield Reading("number", None, _finite)

@@ -14,7 +14,7 @@ from sfumato.schema.layout import DEFAULT_BINS, FloatArray
 
 SENTINELS = frozenset([-1.0, *(sign * float("9" * n) for n in range(1, 10) for sign in (1, -1))]) - {9.0}
 APART = 0.5  # a sentinel is this much of the range of all others away from them
-FAR = 3.0  # one so many times as large as all others means missing; a nearer one may be a ceiling
+FAR_TIMES = 3.0  # one so many times as large as all others means missing; a nearer one may be a ceiling
 SPIKE_SHARE = 0.01  # of the cells: a value that is so common may be special
 SPIKE_HEIGHT = 10.0  # times as common as the values around it
 NEIGHBOURS = 10
@@ -77,7 +77,7 @@ def find_sentinels(lows: FloatArray, highs: FloatArray) -> tuple[list[float], li
         rest = highs[-2] - low
         if highs[-1] - highs[-2] < APART * rest or rest <= 0:
             break
-        (far if highs[-1] >= FAR * highs[-2] else near).append(float(highs[-1]))
+        (far if highs[-1] >= FAR_TIMES * highs[-2] else near).append(float(highs[-1]))
         highs = highs[:-1]
     return far, near
 

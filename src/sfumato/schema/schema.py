@@ -99,8 +99,11 @@ class _Column(BaseModel):
             return data
         if "sentinels" in data:
             raise ValueError("sentinels: list what means missing under `missing`")
-        if not isinstance(data.get("missing"), (list, tuple)):
+        said = data.get("missing", False)
+        if isinstance(said, bool):
             return data
+        if not isinstance(said, (list, tuple)):
+            raise ValueError("missing: write true, false or a list of the texts that mean it")
         _check_sentinels(data["missing"])
         return data | {"missing": True, "sentinels": tuple(data["missing"])}
 

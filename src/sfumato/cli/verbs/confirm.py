@@ -14,7 +14,7 @@ from sfumato.cli.interrupts import Interrupted
 from sfumato.errors import SchemaError
 
 if TYPE_CHECKING:
-    from sfumato.drafting.questions import Question
+    from sfumato.drafting.confirming import Question
     from sfumato.schema.schema import Schema
 
 HELP = "Enter: public, as it stands; a new value; d: drop the column; s: later; q: stop"
@@ -31,7 +31,7 @@ def confirm(
     public as it stands; a new value (0..120; a, b, c; step: 5); d, drop the column; each, ask of columns that are
     alike one by one; s, leave it for later; q, stop.
     """
-    from sfumato.drafting.questions import accepted
+    from sfumato.drafting.confirming import accepted
     from sfumato.schema.schema import Schema
 
     draft = Schema.load(schema)
@@ -51,7 +51,7 @@ def confirm(
 
 def _walk(draft: Schema, path: Path) -> tuple[int, Schema]:
     """Ask until all is answered or the answers end; how many were answered, and the schema."""
-    from sfumato.drafting.questions import answered, questions, separate
+    from sfumato.drafting.confirming import answered, questions, separate
 
     waiting = deque(questions(draft))
     total, place, asked = len(waiting), 1, 0

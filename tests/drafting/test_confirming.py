@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.drafting.questions import BULK_FACTS, Question, accepted, answered, questions, separate
+from sfumato.drafting.confirming import BULK_FACTS, Question, accepted, answered, questions, separate
 from sfumato.errors import ArgumentError, SchemaError
 from sfumato.schema.schema import Schema
 

@@ -272,7 +272,10 @@ class Datetime(Ordered):
     def instant(self, when: datetime.datetime) -> datetime.datetime:
         """A date and time in UTC: without an offset it is of the column's zone, by the offset before a change."""
         local = datetime.UTC if self.zone is None else ZoneInfo(self.zone)
-        return (when.replace(tzinfo=local, fold=0) if when.tzinfo is None else when).astimezone(datetime.UTC)
+        try:
+            return (when.replace(tzinfo=local, fold=0) if when.tzinfo is None else when).astimezone(datetime.UTC)
+        except OverflowError:
+            raise ValueError(f"{when} is outside the calendar") from None
 
     @property
     def span(self) -> Span:

@@ -13,8 +13,8 @@ is drawn. The grammar, from what binds last to what binds first:
     constant    =  a number, true, false, or text in ' or ", the quote in it doubled; dates and times are such text
 
 `<` stands for any of < <= > >= == !=, and a chain such as 0 < x <= 9 is read as 0 < x and x <= 9. |, & and ~ are other
-spellings of or, and, not. Numbers are compared and calculated with; dates, times and durations are compared; categories are compared as text by ==,
-!= and in, and so are truth values, which are also conditions by themselves.
+spellings of or, and, not. Numbers are compared and calculated with; dates, times and durations are compared; categories
+are compared as text by ==, != and in, and so are truth values, which are also conditions by themselves.
 
 Each condition is true or false. A comparison of what is missing is false, also with != and not in; so is one of what
 cannot be calculated (a division by 0). Only `is missing` holds for it, and `not` of what is false.
@@ -658,7 +658,8 @@ class _Parser:
         if left.kind != right.kind:
             raise ArgumentError(f"{_said(left)} and {_said(right)} cannot be compared")
         if left.kind in ("category", "boolean") and sign not in ("==", "!="):
-            raise ArgumentError(f"a {left.kind} has no order: compare {left} and {right} by ==, != or in")
+            what = "categories" if left.kind == "category" else "truth values"
+            raise ArgumentError(f"{what} have no order: compare {left} and {right} by ==, != or in")
         return Comparison(sign, left, right)
 
     def _fitting(self, value: Value, other: Value) -> Value:

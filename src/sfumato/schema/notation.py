@@ -44,12 +44,9 @@ CODES = {
 }
 
 _CODE = re.compile(r"%(.?)", re.DOTALL)
-_ISO = re.compile(
-    r"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)"
-    r"(?:[T ](?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d(?:\.\d{1,9})?))?(?P<z>Z|[+-]\d\d:\d\d)?)?",
-    re.ASCII,
-)
-_TIME = re.compile(r"(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d(?:\.\d{1,9})?))?(?: ?(?P<p>[AaPp][Mm]))?", re.ASCII)
+_CLOCK_TIME = r"(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?"
+_ISO = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:[T ](?=\d\d:){_CLOCK_TIME}(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
+_TIME = re.compile(rf"{_CLOCK_TIME}(?: ?([AaPp][Mm]))?", re.ASCII)
 
 _AMOUNT = r"\d{1,12}(?:\.\d{1,9})?"
 _UNIT = "weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s"
@@ -77,13 +74,20 @@ class Reading(NamedTuple):
 def instant(text: str) -> Reading | None:
     """The day, or the day and time, that an ISO text stands for."""
     found = _ISO.fullmatch(text)
-    return None if found is None else _assembled(found.groupdict())
+    if found is None:
+        return None
+    written, hour, minute, second, fraction, offset = found.groups()
+    try:
+        day = date.fromisoformat(written).toordinal() - EPOCH_DAY
+    except ValueError:
+        return None
+    return _assembled(day, hour, minute, second, fraction, None, offset)
 
 
 def time_of_day(text: str) -> Reading | None:
     """The time that a text such as 8:30, 08:30:15.5 or 8:30 pm stands for."""
     found = _TIME.fullmatch(text)
-    return None if found is None else _assembled(found.groupdict())
+    return None if found is None else _assembled(0, *found.groups(), None)
 
 
 def duration(text: str) -> Reading | None:
@@ -109,7 +113,11 @@ def duration(text: str) -> Reading | None:
 def written_as(form: str, text: str) -> Reading | None:
     """The date or time of a text that is written as a declared format says."""
     found = compiled(form).fullmatch(text)
-    return None if found is None else _assembled(found.groupdict())
+    if found is None:
+        return None
+    parts = found.groupdict()
+    second, _, fraction = (parts.get("S") or "0").partition(".")
+    return _assembled(_day(parts), parts.get("H"), parts.get("M"), second, fraction, parts.get("p"), parts.get("z"))
 
 
 @lru_cache
@@ -167,18 +175,25 @@ def _optional(letters: str) -> str:
     return f"{BLANK}*(?:{f'{BLANK}*'.join(words)})?{BLANK}*" if words else f"{BLANK}*"
 
 
-def _assembled(parts: Mapping[str, str | None]) -> Reading | None:
+def _assembled(
+    day: int | None,
+    hour: str | None,
+    minute: str | None,
+    second: str | None,
+    fraction: str | None,
+    half: str | None,
+    zone: str | None,
+) -> Reading | None:
     """The moment that the parts of a date, a time, or both make."""
-    day, offset = _day(parts), _offset(parts.get("z"))
-    hour, minute = int(parts.get("H") or 0), int(parts.get("M") or 0)
-    second, _, fraction = (parts.get("S") or "0").partition(".")
-    half = parts.get("p")
-    if half:
-        hour = hour % 12 + 12 * (half.lower() == "pm") if 1 <= hour <= 12 else 24
-    if day is None or offset is None or hour > 23 or minute > 59 or int(second) > 59:
+    if hour is None:
+        return None if day is None else Reading(day * UNITS["d"], 0)
+    hours, minutes, seconds, offset = int(hour), int(minute or 0), int(second or 0), _offset(zone)
+    if half is not None:
+        hours = hours % 12 + 12 * (half.lower() == "pm") if 1 <= hours <= 12 else 24
+    if day is None or offset is None or hours > 23 or minutes > 59 or seconds > 59:
         return None
-    whole = day * UNITS["d"] + (hour * 60 + minute) * 60 + int(second) - offset
-    return Reading(whole, int(fraction.ljust(9, "0")), parts.get("z") is not None)
+    whole = ((day * 24 + hours) * 60 + minutes) * 60 + seconds - offset
+    return Reading(whole, int(fraction.ljust(9, "0")) if fraction else 0, zone is not None)
 
 
 def _day(parts: Mapping[str, str | None]) -> int | None:

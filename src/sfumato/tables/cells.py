@@ -99,6 +99,12 @@ def by_distinct(cells: pa.Array, read: Callable[[pa.Array], NDArray[Scalar]]) ->
     return read(pa.concat_arrays([values, pa.nulls(1, values.type)]))[places]
 
 
+def once_each(cells: pa.Array, read: Callable[[pa.Array], NDArray[np.float64]]) -> NDArray[np.float64]:
+    """What `read` makes of cells, each distinct one read once; NaN for a null."""
+    values, places = _distinct(_plain(cells))
+    return np.append(read(values), np.nan)[places]
+
+
 def numbers(cells: pa.Array) -> NDArray[np.float64]:
     """Each cell as a number: booleans are 1 and 0, dates are none, and zero has no sign.
 
@@ -112,11 +118,7 @@ def numbers(cells: pa.Array) -> NDArray[np.float64]:
         >>> numbers(pa.array([" 1e3 ", "true", "-inf", "12 years", None])).tolist()
         [1000.0, 1.0, -inf, nan, nan]
     """
-    cells = _plain(cells)
-    if _is_numeric(cells.type):
-        return _numbers_of(cells)
-    values, places = _distinct(cells)
-    return np.append(_numbers_of(values), np.nan)[places]
+    return _numbers_of(_plain(cells)) if _is_numeric(cells.type) else once_each(cells, _numbers_of)
 
 
 def check_type(kind: pa.DataType, what: str) -> None:

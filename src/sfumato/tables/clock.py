@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.schema.notation import NANOS, UNITS, Reading, duration, instant, time_of_day, written_as
-from sfumato.tables.cells import TEXT, by_distinct, decoded, is_textual, numbers, ticks_of
+from sfumato.tables.cells import TEXT, decoded, is_textual, numbers, once_each, ticks_of
 from sfumato.tables.dates import FIRST_DAY, LAST_DAY, NANOS_PER_DAY
 from sfumato.text import PLAIN, WHITESPACE
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 DAY = UNITS["d"]
 EPOCH = datetime(1970, 1, 1)
+NOTHING = Reading(0, 0)
 
 Parse = Callable[[str], Reading | None]
 _PARSERS: dict[str, Parse] = {"date": instant, "datetime": instant, "time": time_of_day, "duration": duration}
@@ -61,7 +62,7 @@ def days(cells: pa.Array) -> NDArray[np.float64]:
         found = np.minimum(day + (rest * NANOS + nano) / NANOS_PER_DAY, np.nextafter(day + 1.0, -np.inf))
         return np.where(known, found, np.nan)
 
-    return by_distinct(cells, read)
+    return once_each(cells, read)
 
 
 def clock_values(cells: pa.Array, column: Clocked) -> NDArray[np.float64]:
@@ -74,7 +75,7 @@ def clock_values(cells: pa.Array, column: Clocked) -> NDArray[np.float64]:
     Returns:
         One float64 a cell: NaN where it is null, or not written as the schema says.
     """
-    return by_distinct(cells, lambda distinct: _values_of(distinct, column))
+    return once_each(cells, lambda distinct: _values_of(distinct, column))
 
 
 def _values_of(cells: pa.Array, column: Clocked) -> NDArray[np.float64]:
@@ -91,7 +92,8 @@ def _values_of(cells: pa.Array, column: Clocked) -> NDArray[np.float64]:
 
 def _durations(cells: pa.Array, unit: str | None) -> NDArray[np.float64]:
     second, nano, _, known = _seconds(cells, "duration", None)
-    bare = np.nan if unit is None else numbers(cells) * UNITS[unit[0]]
+    with np.errstate(over="ignore"):  # a warning would speak of a cell
+        bare = np.nan if unit is None else numbers(cells) * UNITS[unit[0]]
     return np.where(known, second + nano / NANOS, bare)
 
 
@@ -125,9 +127,10 @@ def _of_texts(cells: pa.Array, kind: str, form: str | None) -> Seconds:
     stripped = pc.utf8_trim(written, characters=WHITESPACE).to_pylist()
     by_form = pc.invert(pc.ends_with(written, PLAIN)).to_pylist()
     found = [(parse if formed else plain)(text) for text, formed in zip(stripped, by_form, strict=True)]
-    rows = [(*(reading or Reading(0, 0)), reading is not None) for reading in found]
-    second, nano, aware, known = np.array(rows, dtype=np.int64).reshape(-1, 4).T
-    return Seconds(second, nano, aware.astype(bool), known.astype(bool))
+    known = np.array([reading is not None for reading in found], dtype=bool)
+    filled = [reading or NOTHING for reading in found]
+    second, nano, aware = (np.fromiter((reading[part] for reading in filled), np.int64) for part in range(3))
+    return Seconds(second, nano, aware.astype(bool), known)
 
 
 def _ahead(seconds: NDArray[np.int64], zone: str | None, of_instants: bool) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.schema.notation import number_format
-from sfumato.tables.cells import TEXT, by_distinct, decoded, is_textual, numbers, parse_numbers
+from sfumato.tables.cells import TEXT, decoded, is_textual, numbers, once_each, parse_numbers
 from sfumato.text import PLAIN, WHITESPACE
 
 
@@ -26,7 +26,7 @@ def formatted_numbers(cells: pa.Array, example: str) -> NDArray[np.float64]:
         >>> formatted_numbers(pa.array(["1.200", "-3,5", "3.5", None]), "1.234,5").tolist()
         [1200.0, -3.5, nan, nan]
     """
-    return by_distinct(cells, lambda distinct: _read(distinct, example))
+    return once_each(cells, lambda distinct: _read(distinct, example))
 
 
 def _read(cells: pa.Array, example: str) -> NDArray[np.float64]:

@@ -248,8 +248,14 @@ ERRORS: dict[str, tuple[str, list[str]]] = {
     "nan category": (category("[.nan]"), ["columns.x.values"]),
     "unknown key": (number("min: 0, max: 2, mean: 1"), ["columns.x.mean"]),
     "unknown key at the top": (with_columns(AGE) + "rows: 7\n", ["rows"]),
-    "unknown type": (with_columns("x: {type: text}"), ["columns.x", "number, category or date"]),
-    "no type": (with_columns("x: {min: 0, max: 1}"), ["columns.x", "number, category or date"]),
+    "unknown type": (
+        with_columns("x: {type: text}"),
+        ["columns.x", "number, category, boolean, date, datetime, time or duration"],
+    ),
+    "no type": (
+        with_columns("x: {min: 0, max: 1}"),
+        ["columns.x", "number, category, boolean, date, datetime, time or duration"],
+    ),
     "a word for a column": (with_columns("x: number"), ["columns.x"]),
     "bad date": (with_columns("x: {type: date, min: soon, max: 2020-01-01}"), ["columns.x.min"]),
     "no columns": ("columns: {}", ["columns"]),

@@ -19,8 +19,9 @@ from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
 from sfumato.models import GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
+from sfumato.schema.columns import Category, Column, Datetime, Number
 from sfumato.schema.layout import FloatArray, Layout
-from sfumato.schema.schema import Category, Date, Schema
+from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 from sfumato.training.settings import Training
 
@@ -259,9 +260,7 @@ class Release:
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:
         """Rows as Arrow. Categories get their type from the schema: drawn values would vary it by batch."""
         kinds = {
-            name: _arrow_type(column)
-            for name, column in self.schema.columns.items()
-            if isinstance(column, (Category, Date))
+            name: _arrow_type(column) for name, column in self.schema.columns.items() if not isinstance(column, Number)
         }
         for name, kind in kinds.items():
             if pa.types.is_large_string(kind):
@@ -274,9 +273,12 @@ class Release:
         return pa.RecordBatch.from_arrays(whole, schema=types)
 
 
-def _arrow_type(column: Category | Date) -> pa.DataType:
-    if isinstance(column, Date):
-        return pa.date32()
-    if all(isinstance(value, int) for value in column.values):
-        return pa.int64()
-    return pa.large_string() if any(isinstance(value, str) for value in column.values) else pa.float64()
+def _arrow_type(column: Column) -> pa.DataType:
+    if isinstance(column, Datetime):
+        return pa.timestamp("us", tz=column.zone)
+    if isinstance(column, Category):
+        if all(isinstance(value, int) for value in column.values):
+            return pa.int64()
+        return pa.large_string() if any(isinstance(value, str) for value in column.values) else pa.float64()
+    kinds = {"boolean": pa.bool_(), "date": pa.date32(), "time": pa.time64("us"), "duration": pa.duration("us")}
+    return kinds[column.type]

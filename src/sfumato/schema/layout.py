@@ -25,7 +25,8 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:  # what a layout is made of is told apart by its `type`: the private side needs no schema parser
-    from sfumato.schema.schema import Category, Column, Date, Group, Number, Schema
+    from sfumato.schema.columns import Column, ListedColumn, Number, OrderedColumn
+    from sfumato.schema.schema import Group, Schema
 
 DEFAULT_BINS = 256  # where the schema is silent
 ROW = "row"  # the unit of privacy where the schema names none
@@ -48,7 +49,7 @@ class OrderedBins:
     first and last value on the grid that the bin holds.
     """
 
-    column: Number | Date
+    column: OrderedColumn
     low: FloatArray
     high: FloatArray
     step: float | None
@@ -132,7 +133,7 @@ class OrderedBins:
         if self.step is not None:
             last = np.floor((high - low) / self.step + 1e-9)
             clamped = low + np.rint((clamped - low) / self.step).clip(max=last) * self.step
-        return _typed(self.column, clamped, None)
+        return self.column.typed(clamped, None)
 
     def log_width(self, codes: IntArray) -> FloatArray:
         """Log of what divides a bin's mass: its width, or the number of values on its grid."""
@@ -149,19 +150,19 @@ class OrderedBins:
         else:
             within = np.minimum(np.floor(position * self.counts[inside]), self.counts[inside] - 1)
             values = self.low[inside] + within * self.step
-        return _typed(self.column, values, absent if self.column.missing else None)
+        return self.column.typed(values, absent if self.column.missing else None)
 
 
 @dataclass(frozen=True)
 class CategoryBins:
     """One bin for each category, in the schema's order."""
 
-    column: Category
+    column: ListedColumn
 
     @property
     def size(self) -> int:
         """How many bins there are, that of missing values among them."""
-        return len(self.column.values) + self.column.missing
+        return len(self.column.levels) + self.column.missing
 
     @property
     def ordered(self) -> bool:
@@ -171,7 +172,7 @@ class CategoryBins:
     @property
     def missing(self) -> int:
         """The bin of a missing or unknown category, or NOWHERE."""
-        return len(self.column.values) if self.column.missing else NOWHERE
+        return len(self.column.levels) if self.column.missing else NOWHERE
 
     @property
     def continuous(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -179,15 +180,8 @@ class CategoryBins:
         return np.zeros(self.size, dtype=bool)
 
     def decode(self, codes: IntArray, position: FloatArray) -> pd.Series[Any]:
-        """The categories, with the type they have in the schema."""
-        values: list[Any] = list(self.column.values)
-        if all(isinstance(value, int) and abs(value) < 2**63 for value in values) and not self.column.missing:
-            return pd.Series(np.array(values, dtype=np.int64)[codes])
-        names = np.array([*values, None] if self.column.missing else values, dtype=object)
-        alike = len({type(value) for value in values}) == 1
-        return pd.Series(
-            names[codes], dtype=pd.Series(values).dtype if alike and isinstance(values[0], str) else object
-        )
+        """The levels, with the type they have in the schema."""
+        return self.column.typed(codes)
 
 
 Bins: TypeAlias = OrderedBins | CategoryBins
@@ -195,13 +189,13 @@ Bins: TypeAlias = OrderedBins | CategoryBins
 
 def bins_of(column: Column) -> Bins:
     """The bins of one column of a schema."""
-    if column.type == "category":
+    if column.type == "category" or column.type == "boolean":
         return CategoryBins(column)
-    if column.type == "date":
-        return _stepped(column, days(column.min), days(column.max), 1.0, "linear", ())
-    if column.step is None:
+    low, high, step, scale, atoms = column.span
+    if column.type == "number" and step is None:
         return _plain(column)
-    return _stepped(column, column.min, column.max, column.step, column.scale, column.atoms)
+    assert step is not None  # only numbers go without
+    return _stepped(column, low, high, step, scale, atoms)
 
 
 @dataclass(frozen=True)
@@ -266,7 +260,7 @@ class Layout:
             Its category, or the interval of its bin; nothing where there is no label.
         """
         if isinstance(self.label_bins, CategoryBins):
-            return list(self.label_bins.column.values)
+            return list(self.label_bins.column.levels)
         if self.label_bins is None:
             return []
         return [f"{low:g}..{high:g}" for low, high in zip(self.label_bins.low, self.label_bins.high, strict=True)]
@@ -317,7 +311,7 @@ def _plain(column: Number) -> OrderedBins:
 
 
 def _stepped(
-    column: Number | Date, low: float, high: float, step: float, scale: str, atoms: tuple[float, ...]
+    column: OrderedColumn, low: float, high: float, step: float, scale: str, atoms: tuple[float, ...]
 ) -> OrderedBins:
     """Bins of a column on a grid: runs of neighbouring grid values; an atom is a run of its own."""
     steps = int(np.floor((high - low) / step + 1e-9)) + 1
@@ -330,16 +324,3 @@ def _stepped(
     # A value on a break belongs to the bin above it, and the top edge to the last bin.
     lookup = np.minimum((np.arange(2 * len(breaks) + 1) - 1) // 2, len(first) - 1).clip(0)
     return OrderedBins(column, low + first * step, low + (end - 1) * step, step, breaks, lookup)
-
-
-def _typed(
-    column: Number | Date, values: FloatArray, absent: np.ndarray[Any, np.dtype[np.bool_]] | None
-) -> pd.Series[Any]:
-    if column.type == "date":
-        stamps = np.rint(values).astype("datetime64[D]").astype("datetime64[s]")
-        return pd.Series(stamps if absent is None else np.where(absent, np.datetime64("NaT"), stamps))
-    if column.integral:
-        whole = pd.Series(np.rint(values).astype(np.int64))
-        return whole if absent is None else whole.astype("Int64").mask(pd.Series(absent))
-    rounded = values if column.decimals is None else np.round(values, column.decimals)
-    return pd.Series(rounded if absent is None else np.where(absent, np.nan, rounded))

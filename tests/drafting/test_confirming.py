@@ -132,3 +132,18 @@ def test_facts_of_a_kind_at_once() -> None:
     for kind in ("min", "values", "unit", "all"):
         with pytest.raises(ArgumentError, match="cannot be accepted at once"):
             accepted(DRAFT, [kind])
+
+
+def test_facts_that_can_be_accepted_at_once_share_a_question() -> None:
+    facts = [fact for fact in DRAFT.unconfirmed if fact.endswith((".type", ".step", ".missing"))]
+    draft = Schema.of(DRAFT.dump() | {"unconfirmed": facts})
+    (question,) = questions(draft)
+    assert question.names == ("age", "drug", "other.drug", "ill")
+    lines = question.text.splitlines()
+    assert lines[0] == "type, step, missing of 4 columns"
+    assert lines[1].strip() == "age: type number; step 1; missing where empty or 999"
+    assert answered(draft, question, "y").unconfirmed == ()
+    for answer in ("d", "0..5"):
+        with pytest.raises(SchemaError, match="answer y, s, each or q"):
+            answered(draft, question, answer)
+    assert [each.names for each in separate(draft, question)] == [(name,) for name in question.names]

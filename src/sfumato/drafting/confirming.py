@@ -27,7 +27,7 @@ from sfumato.errors import ArgumentError, SchemaError
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
-ORDER = ("unit", "column", "left out", "fact")
+ORDER = ("unit", "column", "minor", "left out", "fact")
 BULK_FACTS = ("type", "step", "scale", "atoms", "missing", "format", "left-out")
 NAMES_SHOWN = 8
 VALUES_SHOWN = 40
@@ -45,7 +45,8 @@ class Question:
     """One thing to confirm.
 
     Attributes:
-        about: `column`, `unit`, `left out`, or `fact` for what is none of these.
+        about: `unit`, `column`, `minor` for facts of several columns that are neither bounds nor values, `left out`, or
+            `fact` for what is none of these.
         names: The columns that it is about; several where the same is said of all of them.
         facts: The entries of `unconfirmed` that a yes takes away.
         text: What the draft says.
@@ -61,6 +62,11 @@ class Question:
         """What of its columns is asked."""
         return tuple(dict.fromkeys(map(_key, self.facts))) if self.about == "column" else ()
 
+    @property
+    def can_be_parted(self) -> bool:
+        """Whether its columns can be asked one by one."""
+        return self.about in ("column", "minor") and len(self.names) > 1
+
 
 def questions(schema: Schema) -> list[Question]:
     """What is to be confirmed: first the unit, then columns, last what was left out.
@@ -69,7 +75,8 @@ def questions(schema: Schema) -> list[Question]:
         schema: A draft.
 
     Returns:
-        The questions. Columns of which the same is said share one, and so do those that were left out.
+        The questions. Columns of which the same is said share one; so do those whose bounds and values are known, and
+        those that were left out.
     """
     columns = schema.dump()["columns"]
     by_subject: dict[tuple[str, str], list[str]] = {}
@@ -77,19 +84,23 @@ def questions(schema: Schema) -> list[Question]:
         by_subject.setdefault(_subject(columns, fact), []).append(fact)
     shared: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     for (about, name), facts in by_subject.items():
+        if about == "column" and set(map(_key, facts)) <= set(BULK_FACTS):
+            about = "minor"
         # The label is asked by itself; whatever else has the same description shares a question.
         said = f"{columns[name]} {list(map(_key, facts))} {name == schema.label}" if about == "column" else about
         names, together = shared.setdefault((about, facts[0] if about == "fact" else said), ([], []))
         names.append(name)
         together += facts
-    found = [_question(schema, about, names, facts) for (about, _), (names, facts) in shared.items()]
+    found = [
+        _question(schema, "column" if about == "minor" and len(names) == 1 else about, names, facts)
+        for (about, _), (names, facts) in shared.items()
+    ]
     return sorted(found, key=lambda question: ORDER.index(question.about))
 
 
 def separate(schema: Schema, question: Question) -> list[Question]:
-    """The questions about each column, of one about several that are alike."""
-    facts = {name: [fact for fact in question.facts if fact.startswith(f"columns.{name}.")] for name in question.names}
-    return [_question(schema, "column", [name], facts[name]) for name in question.names]
+    """The questions about each column, of one about several."""
+    return [_question(schema, "column", [name], _facts_of(name, question.facts)) for name in question.names]
 
 
 def accepted(schema: Schema, kinds: Collection[str]) -> Schema:
@@ -136,7 +147,8 @@ def answered(schema: Schema, question: Question, answer: str) -> Schema:
     if question.about == "unit":
         _change_unit(data, word)
     elif question.about != "column":
-        raise SchemaError("there is nothing to change: answer y, s or q")
+        parted = ", each" if question.can_be_parted else ""
+        raise SchemaError(f"there is nothing to change here: answer y, s{parted} or q")
     elif word.lower() in DROP_WORDS:
         data["columns"] = {name: each for name, each in data["columns"].items() if name not in question.names}
         if schema.label in question.names:
@@ -162,38 +174,58 @@ def _subject(columns: dict[str, Any], fact: str) -> tuple[str, str]:
     return ("column", name) if fact.startswith("columns.") and name in columns else ("fact", fact)
 
 
+def _facts_of(name: str, facts: Collection[str]) -> list[str]:
+    return [fact for fact in facts if fact.rpartition(".")[0] == f"columns.{name}"]
+
+
 def _key(fact: str) -> str:
     return fact.rpartition(".")[2]
 
 
 def _question(schema: Schema, about: str, names: list[str], facts: list[str]) -> Question:
-    return Question(about, tuple(names), tuple(facts), _text(schema, about, names))
+    return Question(about, tuple(names), tuple(facts), _text(schema, about, names, facts))
 
 
-def _text(schema: Schema, about: str, names: list[str]) -> str:
+def _text(schema: Schema, about: str, names: list[str], facts: list[str]) -> str:
+    columns = schema.dump()["columns"]
     if about == "unit" and schema.unit is not None:
         return f"rows with the same {one_line(schema.unit.column)} are one person's; {schema.unit.rows} of them count"
     if about == "left out":
         return f"left out: {_listed(names, len(names))}"
+    if about == "minor":
+        keys = list(dict.fromkeys(map(_key, facts)))
+        lines = [f"{one_line(name)}: {_open(columns[name], _facts_of(name, facts))}" for name in names]
+        return "\n    ".join([f"{', '.join(keys)} of {len(names)} columns", *lines])
     if about != "column":
         return one_line(names[0] or "unit")
     many = f" ({len(names)} columns alike)" if len(names) > 1 else ""
-    return f"{_listed(names, NAMES_SHOWN)}{many}: {_description(schema.dump()['columns'][names[0]])}"
+    return f"{_listed(names, NAMES_SHOWN)}{many}: {_description(columns[names[0]])}"
 
 
 def _description(column: dict[str, Any]) -> str:
     """A column in words."""
-    parts = [column["type"]]
-    if "values" in column and not isinstance(column["values"], dict):
-        parts = [f"one of {_listed(column['values'], VALUES_SHOWN)}"]
     if "min" in column:
-        parts = [f"{column['type']} from {column['min']} to {column['max']}"]
-    rest = {key: value for key, value in column.items() if key not in ("type", "min", "max", "values")}
-    words = {"format": "written as", "missing": "missing where empty or"}
-    for key, value in rest.items():
-        shown = _listed(value, VALUES_SHOWN) if isinstance(value, list) else one_line(str(value))
-        parts.append("may be missing" if value is True else f"{words.get(key, key)} {shown}")
-    return "; ".join(parts)
+        what = f"{column['type']} from {column['min']} to {column['max']}"
+    elif isinstance(column.get("values"), list):
+        what = f"one of {_listed(column['values'], VALUES_SHOWN)}"
+    else:
+        what = str(column["type"])
+    rest = [_setting(key, value) for key, value in column.items() if key not in ("type", "min", "max", "values")]
+    return "; ".join([what, *rest])
+
+
+def _open(column: dict[str, Any], facts: list[str]) -> str:
+    """What a column says of some facts, in words."""
+    keys = list(map(_key, facts))
+    said = [_setting(key, column[key]) for key in keys if key in column]
+    return "; ".join(said + ["never missing"] * ("missing" in keys and "missing" not in column)) or "nothing special"
+
+
+def _setting(key: str, value: Any) -> str:
+    if value is True:
+        return "may be missing" if key == "missing" else key
+    words = {"format": "written as", "missing": "missing where empty or"}.get(key, key)
+    return f"{words} {_listed(value, VALUES_SHOWN) if isinstance(value, list) else one_line(str(value))}"
 
 
 def _listed(items: Collection[Any], most: int) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sfumato.drafting.confirming import Question
     from sfumato.schema.schema import Schema
 
-HELP = "Enter: public, as it stands; a new value; d: drop the column; s: later; q: stop"
+HELP = "Enter: public, as it stands; a new value; d: drop the column; each: one by one; s: later; q: stop"
 BULK_HELP = "Kinds of facts to accept at once, such as type,step,missing; bounds and values are asked one by one."
 
 
@@ -28,8 +28,8 @@ def confirm(
     """Confirm a draft, one question after the other. To say yes is to declare that a fact is public knowledge.
 
     Every answer is kept at once: stop whenever you like, and go on by the same command. Answers: Enter or y, it is
-    public as it stands; a new value (0..120; a, b, c; step: 5); d, drop the column; each, ask of columns that are
-    alike one by one; s, leave it for later; q, stop.
+    public as it stands; a new value (0..120; a, b, c; step: 5); d, drop the column; each, ask of several columns one
+    by one; s, leave it for later; q, stop.
     """
     from sfumato.drafting.confirming import accepted
     from sfumato.schema.schema import Schema
@@ -62,7 +62,7 @@ def _walk(draft: Schema, path: Path) -> tuple[int, Schema]:
         answer = _ask(question, place, total)
         if answer is None or answer.lower() in ("q", "quit"):
             break
-        if answer.lower() == "each" and len(question.names) > 1 and question.about == "column":
+        if answer.lower() == "each" and question.can_be_parted:
             waiting.extendleft(reversed(separate(draft, question)))
             total += len(question.names) - 1
             continue

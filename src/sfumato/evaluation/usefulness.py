@@ -22,7 +22,9 @@ def features(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         if isinstance(column, Listed):
             codes = _cells(table[name], column).codes
             codes = np.where(codes < len(column.levels), codes, NOWHERE)
-            columns[name] = pd.Series(pd.Categorical.from_codes(codes, pd.Index(list(map(category_text, column.levels)))))
+            columns[name] = pd.Series(
+                pd.Categorical.from_codes(codes, pd.Index(list(map(category_text, column.levels))))
+            )
         else:
             columns[name] = numbers(table[name], column)
     return pd.DataFrame(columns)

@@ -79,10 +79,15 @@ def read_seconds(value: Any) -> Any:
     """A duration as a schema writes it, in seconds."""
     if isinstance(value, datetime.timedelta):
         return value / SECOND
-    found = notation.duration(value.strip()) if isinstance(value, str) else None
-    if isinstance(value, str) and found is None:
-        raise ValueError(f'{value!r} is no duration; write one such as "90 min", "30d" or "PT8H", or seconds')
-    return _no_boolean(value) if found is None else found.second + found.nano / notation.NANOS
+    if not isinstance(value, str):
+        return _no_boolean(value)
+    found = notation.duration(value.strip())
+    if found is not None:
+        return found.second + found.nano / notation.NANOS
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f'{value!r} is no duration; write one such as "90 min" or "PT8H", or seconds') from None
 
 
 def _words(seconds: float) -> str | float:

@@ -47,7 +47,7 @@ import pandas as pd
 
 from sfumato.errors import ArgumentError
 from sfumato.schema.columns import (
-    EPOCH,
+    EPOCH_UTC,
     SECOND,
     Boolean,
     Category,
@@ -261,7 +261,7 @@ class Constant(Value):
     def _counted(self) -> int | float | str:
         """The constant as columns of its kind count."""
         if isinstance(self.value, datetime.datetime):
-            return (self.value - EPOCH) / SECOND
+            return (self.value - EPOCH_UTC) / SECOND
         if isinstance(self.value, datetime.date):
             return days(self.value)
         if isinstance(self.value, datetime.time):

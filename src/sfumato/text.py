@@ -6,7 +6,9 @@ import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 WHITESPACE = " \t\n\r\v\f"
-PLAIN = "\v"  # behind the text of what was no text: blank to every reader, but no declared format speaks of such a cell
+AS_STORED = (
+    "\v"  # behind the text of what was no text: blank to every reader, but no declared format speaks of such a cell
+)
 LONGEST_SHOWN = 500  # letters of foreign text in a message
 
 _INTEGRAL = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0*")

@@ -70,6 +70,7 @@ def test_what_is_no_date(text: str) -> None:
 def test_offsets_lead_to_utc() -> None:
     day = date(2020, 1, 1).toordinal() - date(1970, 1, 1).toordinal()
     assert parse("2020-01-01T01:00+01:00") == parse("2019-12-31 23:30-00:30") == Moment(day, 0)
+    assert parse("2020-01-01T01:00+0100") == parse("2020-01-01 01:00:00.000+01") == Moment(day, 0)
 
 
 def test_the_calendar_ends() -> None:

@@ -17,7 +17,7 @@ from sfumato.schema.layout import Layout, OrderedBins
 from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 from sfumato.tables.coding import code_cells
-from sfumato.text import PLAIN, one_line
+from sfumato.text import AS_STORED, one_line
 
 SURE_DRAWS = 1 << 20  # `where` gives up after this many, where fewer than half as many were kept as that rate needs
 
@@ -100,7 +100,7 @@ def _cell(name: str, value: Any, layout: Layout) -> GivenCell:
     """A given value as a cell, which must have a place in the schema."""
     bins = _bins(name, layout)
     absent = value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
-    plain = value + PLAIN if isinstance(value, str) else value  # a format is for the cells of the table
+    plain = value + AS_STORED if isinstance(value, str) else value  # a format is for the cells of the table
     cells = pd.DataFrame({"given": pd.Series([None if absent else plain], dtype=object)})
     (batch,) = open_table(cells).batches(["given"])
     cell = code_cells(batch.column(0), bins)

@@ -41,7 +41,7 @@ from sfumato.schema import notation
 from sfumato.schema.layout import FloatArray, IntArray, days
 from sfumato.text import canonical
 
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+EPOCH_UTC = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 SECOND = datetime.timedelta(seconds=1)
 ZONE = re.compile(r"(?!posix/|right/|localtime|posixrules)[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}", re.ASCII)
 TRUTHS = {False: ("false", "no", "f", "n", "0"), True: ("true", "yes", "t", "y", "1")}
@@ -82,10 +82,15 @@ def read_seconds(value: Any) -> Any:
     """A duration as a schema writes it, in seconds."""
     if isinstance(value, datetime.timedelta):
         return value / SECOND
-    found = notation.duration(value.strip()) if isinstance(value, str) else None
-    if isinstance(value, str) and found is None:
-        raise ValueError(f'{value!r} is no duration; write one such as "90 min", "30d" or "PT8H", or seconds')
-    return _no_boolean(value) if found is None else found.second + found.nano / notation.NANOS
+    if not isinstance(value, str):
+        return _no_boolean(value)
+    found = notation.duration(value.strip())
+    if found is not None:
+        return found.second + found.nano / notation.NANOS
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f'{value!r} is no duration; write one such as "90 min" or "PT8H", or seconds') from None
 
 
 def _words(seconds: float) -> str | float:
@@ -110,7 +115,7 @@ def read_time(value: Any) -> Any:
     found = notation.time_of_day(value.strip()) if isinstance(value, str) else None
     if found is None:
         raise ValueError(f'{value!r} is no time of day; write one such as "08:30"')
-    return (EPOCH + datetime.timedelta(seconds=found.second, microseconds=found.nano // 1000)).time()
+    return (EPOCH_UTC + datetime.timedelta(seconds=found.second, microseconds=found.nano // 1000)).time()
 
 
 def read_datetime(value: Any) -> Any:
@@ -122,7 +127,7 @@ def read_datetime(value: Any) -> Any:
     if found is None:
         raise ValueError(f'{value!r} is no date with a time; write one such as "2024-12-31 08:30"')
     try:
-        when = EPOCH + datetime.timedelta(seconds=found.second, microseconds=found.nano // 1000)
+        when = EPOCH_UTC + datetime.timedelta(seconds=found.second, microseconds=found.nano // 1000)
     except OverflowError:
         raise ValueError(f"{value!r} is outside the calendar") from None
     return when if found.aware else when.replace(tzinfo=None)
@@ -326,7 +331,7 @@ class Datetime(Ordered):
     @property
     def span(self) -> Span:
         """The column's range, in seconds since 1970 in UTC."""
-        low, high = ((self.instant(bound) - EPOCH) / SECOND for bound in (self.min, self.max))
+        low, high = ((self.instant(bound) - EPOCH_UTC) / SECOND for bound in (self.min, self.max))
         return Span(low, high, self.step)
 
     def typed(self, values: FloatArray, absent: BoolArray | None) -> pd.Series[Any]:
@@ -362,7 +367,7 @@ class Time(Ordered):
     def typed(self, values: FloatArray, absent: BoolArray | None) -> pd.Series[Any]:
         """Seconds as times, None where missing."""
         found, places = np.unique(_micros(values, None), return_inverse=True)
-        times = [(EPOCH + datetime.timedelta(microseconds=micro)).time() for micro in found.tolist()]
+        times = [(EPOCH_UTC + datetime.timedelta(microseconds=micro)).time() for micro in found.tolist()]
         cells = np.array([*times, None], dtype=object)
         return pd.Series(cells[places if absent is None else np.where(absent, len(times), places)], dtype=object)
 

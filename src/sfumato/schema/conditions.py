@@ -47,7 +47,7 @@ import pandas as pd
 
 from sfumato.errors import ArgumentError
 from sfumato.schema.columns import (
-    EPOCH,
+    EPOCH_UTC,
     SECOND,
     Boolean,
     Category,
@@ -127,11 +127,6 @@ TOKEN = re.compile(
 )
 ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
-COUNTED = {  # as what a column of a frame is counted, and how many of that make the column's own unit
-    "date": ("datetime64[D]", 1),
-    "datetime": ("datetime64[us]", 10**6),
-    "duration": ("timedelta64[us]", 10**6),
-}
 KINDS: dict[type, Kind] = {
     int: "number",
     float: "number",
@@ -238,15 +233,9 @@ class ColumnOf(Value):
 
     def values(self, frame: pd.DataFrame) -> Array:
         cells = frame[self.name]
-        if self.kind in ("number", "boolean"):
-            return cells.to_numpy(dtype=np.float64, na_value=np.nan)
-        if self.kind in COUNTED:
-            dtype, per_unit = COUNTED[self.kind]
-            ticks = cells.to_numpy(dtype=dtype)
-            return np.where(np.isnat(ticks), np.nan, ticks.astype(np.int64) / per_unit)
-        codes, found = pd.factorize(cells)  # -1 for a missing cell, which is the last
-        if self.kind == "time":
-            return np.array([*map(since_midnight, found), np.nan])[codes]
+        if self.kind != "category":
+            return COUNTS[self.kind](cells)
+        codes, found = pd.factorize(cells)  # -1 for a missing cell, which is the last of the texts
         return np.array([*map(category_text, found), None], dtype=object)[codes]
 
     def __str__(self) -> str:
@@ -272,7 +261,7 @@ class Constant(Value):
     def _counted(self) -> int | float | str:
         """The constant as columns of its kind count."""
         if isinstance(self.value, datetime.datetime):
-            return (self.value - EPOCH) / SECOND
+            return (self.value - EPOCH_UTC) / SECOND
         if isinstance(self.value, datetime.date):
             return days(self.value)
         if isinstance(self.value, datetime.time):
@@ -438,6 +427,30 @@ class Joined(Condition):
 
     def __str__(self) -> str:
         return f" {self.operation} ".join(operand._within(self.power + 1) for operand in self.operands)
+
+
+def _numbers_of(cells: pd.Series[Any]) -> Array:
+    return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _ticks_of(cells: pd.Series[Any], dtype: str, per_unit: int) -> Array:
+    ticks = cells.to_numpy(dtype=dtype)
+    return np.where(np.isnat(ticks), np.nan, ticks.astype(np.int64) / per_unit)
+
+
+def _times_of(cells: pd.Series[Any]) -> Array:
+    codes, found = pd.factorize(cells)  # -1 for a missing cell, which is the last
+    return np.array([*map(since_midnight, found), np.nan])[codes]
+
+
+COUNTS: dict[Kind, Callable[[Any], Array]] = {  # cells of a frame in the unit in which the column counts
+    "number": _numbers_of,
+    "boolean": _numbers_of,
+    "date": functools.partial(_ticks_of, dtype="datetime64[D]", per_unit=1),
+    "datetime": functools.partial(_ticks_of, dtype="datetime64[us]", per_unit=10**6),
+    "duration": functools.partial(_ticks_of, dtype="timedelta64[us]", per_unit=10**6),
+    "time": _times_of,
+}
 
 
 def _known(values: Array) -> Mask:

@@ -39,13 +39,13 @@ CODES = {
     "M": r"(?P<M>\d\d)",
     "S": r"(?P<S>\d\d(?:\.\d{1,9})?)",
     "p": r"(?P<p>[AaPp][Mm])",
-    "z": r"(?P<z>Z|[+-]\d\d:?\d\d)",
+    "z": r"(?P<z>Z|[+-]\d\d(?::?\d\d)?)",
     "%": "%",
 }
 
 _CODE = re.compile(r"%(.?)", re.DOTALL)
 _CLOCK_TIME = r"(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?"
-_ISO = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:[T ](?=\d\d:){_CLOCK_TIME}(Z|[+-]\d\d:\d\d)?)?", re.ASCII)
+_ISO = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:[T ](?=\d\d:){_CLOCK_TIME}(Z|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII)
 _TIME = re.compile(rf"{_CLOCK_TIME}(?: ?([AaPp][Mm]))?", re.ASCII)
 
 _AMOUNT = r"\d{1,12}(?:\.\d{1,9})?"
@@ -87,7 +87,10 @@ def instant(text: str) -> Reading | None:
 def time_of_day(text: str) -> Reading | None:
     """The time that a text such as 8:30, 08:30:15.5 or 8:30 pm stands for."""
     found = _TIME.fullmatch(text)
-    return None if found is None else _assembled(0, *found.groups(), None)
+    if found is None:
+        return None
+    hour, minute, second, fraction, half = found.groups()
+    return _assembled(0, hour, minute, second, fraction, half, None)
 
 
 def duration(text: str) -> Reading | None:
@@ -215,7 +218,7 @@ def _offset(written: str | None) -> int | None:
     """Seconds ahead of UTC."""
     if written is None or written == "Z":
         return 0
-    hours, minutes = int(written[1:3]), int(written[-2:])
+    hours, minutes = int(written[1:3]), int(written[3:].removeprefix(":") or 0)
     ahead = (hours * 60 + minutes) * 60
     return None if hours > 23 or minutes > 59 else -ahead if written[0] == "-" else ahead
 

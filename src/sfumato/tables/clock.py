@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from sfumato.schema.notation import NANOS, UNITS, Reading, duration, instant, time_of_day, written_as
 from sfumato.tables.cells import TEXT, decoded, is_textual, numbers, once_each, ticks_of
 from sfumato.tables.dates import FIRST_DAY, LAST_DAY, NANOS_PER_DAY
-from sfumato.text import PLAIN, WHITESPACE
+from sfumato.text import AS_STORED, WHITESPACE
 
 if TYPE_CHECKING:
     from sfumato.schema.columns import Clocked
 
 DAY = UNITS["d"]
-EPOCH = datetime(1970, 1, 1)
-NOTHING = Reading(0, 0)
+EPOCH_NAIVE = datetime(1970, 1, 1)
+UNREAD = Reading(0, 0)
 
 Parse = Callable[[str], Reading | None]
 _PARSERS: dict[str, Parse] = {"date": instant, "datetime": instant, "time": time_of_day, "duration": duration}
@@ -125,10 +125,10 @@ def _of_texts(cells: pa.Array, kind: str, form: str | None) -> Seconds:
     parse = plain if form is None else partial(written_as, form)
     written = decoded(cells).fill_null("") if is_textual(cells.type) else pa.array([""] * len(cells), TEXT)
     stripped = pc.utf8_trim(written, characters=WHITESPACE).to_pylist()
-    by_form = pc.invert(pc.ends_with(written, PLAIN)).to_pylist()
+    by_form = pc.invert(pc.ends_with(written, AS_STORED)).to_pylist()
     found = [(parse if formed else plain)(text) for text, formed in zip(stripped, by_form, strict=True)]
     known = np.array([reading is not None for reading in found], dtype=bool)
-    filled = [reading or NOTHING for reading in found]
+    filled = [reading or UNREAD for reading in found]
     second, nano, aware = (np.fromiter((reading[part] for reading in filled), np.int64) for part in range(3))
     return Seconds(second, nano, aware.astype(bool), known)
 
@@ -144,7 +144,7 @@ def _ahead(seconds: NDArray[np.int64], zone: str | None, of_instants: bool) -> N
     clocks = ZoneInfo(zone)
 
     def offset(second: int) -> int:
-        when = EPOCH + timedelta(seconds=second)
+        when = EPOCH_NAIVE + timedelta(seconds=second)
         shown = when.replace(tzinfo=UTC).astimezone(clocks) if of_instants else when.replace(tzinfo=clocks)
         return int((shown.utcoffset() or timedelta()).total_seconds())
 

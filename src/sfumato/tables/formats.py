@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.schema.notation import number_format
 from sfumato.tables.cells import TEXT, decoded, is_textual, numbers, once_each, parse_numbers
-from sfumato.text import PLAIN, WHITESPACE
+from sfumato.text import AS_STORED, WHITESPACE
 
 
 def formatted_numbers(cells: pa.Array, example: str) -> NDArray[np.float64]:
@@ -42,4 +42,4 @@ def _read(cells: pa.Array, example: str) -> NDArray[np.float64]:
     whole = pc.replace_substring_regex(whole, thousands, "") if thousands else whole
     plainly = pc.binary_join_element_wise(pc.replace_substring(whole, "−", "-"), decimals, pa.scalar(".", TEXT))
     found = parse_numbers(pc.if_else(fits, plainly, ""))
-    return np.where(pc.ends_with(raw, PLAIN).to_numpy(zero_copy_only=False), numbers(cells), found)
+    return np.where(pc.ends_with(raw, AS_STORED).to_numpy(zero_copy_only=False), numbers(cells), found)

@@ -17,7 +17,7 @@ from sfumato.schema.notation import EPOCH_DAY, NANOS, UNITS, time_text
 from sfumato.tables import dates
 from sfumato.tables.cells import TEXT, bytes_text, decimal_text, float_text
 from sfumato.tables.dates import Moment
-from sfumato.text import PLAIN
+from sfumato.text import AS_STORED
 
 
 def object_texts(cells: Iterable[object]) -> pa.LargeStringArray:
@@ -33,7 +33,7 @@ def object_texts(cells: Iterable[object]) -> pa.LargeStringArray:
 
 def _text(cell: object) -> str | None:
     text = _READERS.get(type(cell), _nothing)(cell)
-    return text if text is None or type(cell) in _AS_WRITTEN else text + PLAIN
+    return text if text is None or type(cell) in _AS_WRITTEN else text + AS_STORED
 
 
 def _nothing(cell: object) -> None:

@@ -14,6 +14,8 @@ from tests.hospital import MEDICINES, codebook, stays
 import sfumato as sf
 from sfumato.drafting.proposals import MOST_CATEGORIES
 from sfumato.errors import ArgumentError, SchemaError, TableError
+from sfumato.schema.layout import bins_of
+from sfumato.tables.coding import code_cells
 
 
 def column(*cells: Any) -> dict[str, Any] | None:
@@ -259,3 +261,50 @@ def test_broken_lines_are_told(tmp_path: Path) -> None:
 def test_a_draft_says_that_it_is_private() -> None:
     made = sf.draft(pd.DataFrame({"secret_town": ["Ulm", "Kiel"]}))
     assert repr(made) == "<Draft, PRIVATE: 1 columns, 3 facts to confirm, 0 columns left out>"
+
+
+def odd_columns(rows: int = 300) -> pd.DataFrame:
+    """Columns of every kind, written in every way."""
+    rng = np.random.default_rng(5)
+    minutes = rng.integers(0, 60 * 24 * 300, rows)
+    when = pd.Series(np.datetime64("2023-03-01T00:00") + minutes.astype("timedelta64[m]"))
+    amounts = rng.lognormal(8, 1, rows)
+    return pd.DataFrame(
+        {
+            "iso": when.dt.strftime("%Y-%m-%d %H:%M"),
+            "stored": when,
+            "american": when.dt.strftime("%m/%d/%Y %I:%M %p"),
+            "german": when.dt.strftime("%d.%m.%Y"),
+            "compact": when.dt.strftime("%Y%m%d"),
+            "clock": when.dt.strftime("%H:%M"),
+            "stay": pd.to_timedelta(minutes, unit="min"),
+            "span": [f"{minute // 60}h {minute % 60}m" for minute in minutes],
+            "comma": [f"{value:.1f}".replace(".", ",") for value in rng.normal(50, 10, rows)],
+            "percent": [f"{value:.1f}%" for value in rng.uniform(0, 100, rows)],
+            "dollars": [f"${value:,.2f}" for value in amounts],
+            "euros": [f"{value:_.2f} €".replace(".", ",").replace("_", ".") for value in amounts],
+            "loss": [f"({value:,.0f})" if value > 3000 else f"{value:,.0f}" for value in amounts],
+            "flag": rng.choice([True, False], rows),
+        }
+    )
+
+
+def test_what_is_drafted_is_read() -> None:
+    frame = odd_columns()
+    schema = sf.draft(frame).schema
+    kinds = {name: column.type for name, column in schema.columns.items()}
+    assert kinds == {
+        **dict.fromkeys(["iso", "stored", "american"], "datetime"),
+        **dict.fromkeys(["german", "compact"], "date"),
+        "clock": "time",
+        **dict.fromkeys(["stay", "span"], "duration"),
+        **dict.fromkeys(["comma", "percent", "dollars", "euros", "loss"], "number"),
+        "flag": "boolean",
+    }
+    for batch in sf.open_table(frame).batches(list(frame)):
+        for name, cells in zip(batch.schema.names, batch.columns, strict=True):
+            coded = code_cells(cells, bins_of(schema.columns[name]))
+            assert (coded.codes >= 0).all(), name
+            if coded.values is not None:  # and within the bounds
+                span = schema.columns[name].span
+                assert span.low <= coded.values.min() <= coded.values.max() <= span.high, name

@@ -75,12 +75,22 @@ def test_times_and_durations() -> None:
         ("true", "false"),
         ("inf", "-inf"),
         ("P", "PT"),
-        ("25:00", "12:61"),
+        ("9:99", "12:61"),
         ("31.02.2020", "30.02.2021"),
     ],
 )
 def test_texts_that_are_nothing_of_it(cells: tuple[str, ...]) -> None:
     assert reading_of(*cells) == (None, [])
+
+
+def test_stored_cells_are_what_they_are() -> None:
+    texts, counts = pa.array(["1:30:00", "0:10:00"], pa.large_string()), np.ones(2)
+    kinds = [choose_reading(texts, counts, stored) for stored in (None, "time", "duration", "number")]
+    assert [None if each is None else each.kind for each in kinds] == ["time", "time", "duration", None]
+    compact = pa.array(["20200131", "20210201"], pa.large_string())
+    found = choose_reading(compact, counts, "number")
+    assert found is not None
+    assert (found.kind, found.format) == ("number", None)
 
 
 def test_most_cells_decide() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.drafting.readings import SECONDS_OF_DAY, Reading, TextArray, choose_reading
+from sfumato.drafting.readings import SECONDS_OF_DAY, Reading, TextArray, choose_reading, stored_kind
 from sfumato.drafting.tally import Tally
 from sfumato.schema.layout import FloatArray
 from sfumato.tables import texts
@@ -70,7 +70,7 @@ class Look:
         values, counts = values.filter(filled), counts[filled.to_numpy(zero_copy_only=False)]
         if len(values):
             self.tally.add(values, counts)
-            self._read(values, counts)
+            self._read(values, counts, stored_kind(cells.type))
 
     @property
     def filled(self) -> int:
@@ -92,13 +92,13 @@ class Look:
         distinct, places = np.unique(values[kept], return_inverse=True)
         return distinct, np.bincount(places, weights[kept], minlength=len(distinct)).astype(float)
 
-    def _read(self, values: TextArray, counts: np.ndarray[Any, Any]) -> None:
+    def _read(self, values: TextArray, counts: np.ndarray[Any, Any], stored: str | None) -> None:
         absent = pc.is_in(values, pa.array(sorted(self.absent), values.type)).to_numpy(zero_copy_only=False)
         self._note_unread(values.filter(pa.array(absent)), counts[absent])
         values, counts = values.filter(pa.array(~absent)), counts[~absent]
         if self._undecided and len(values):
             self._undecided = False
-            self.reading = choose_reading(values, counts)
+            self.reading = choose_reading(values, counts, stored)
             self.off = np.zeros(len(self.steps))
         if self.reading is None:
             return

@@ -123,7 +123,7 @@ def _label(look: Look) -> Proposal:
         return Proposal(None, reason="it is empty, or has too many different values to be a label")
     absent = sorted(text for text in look.tally.sampled if text in look.absent)
     notes = (f"rows whose label is {', '.join(map(repr, absent))} do not count",) if absent else ()
-    if _is_boolean(levels) and _is_understood({"type": "boolean"}):
+    if _is_boolean(levels):
         return Proposal({"type": "boolean"}, ("type",), notes=notes)
     return Proposal({"type": "category", "values": category_values(levels)}, ("type", "values"), notes=notes)
 
@@ -212,7 +212,8 @@ def _ordered(look: Look) -> Iterator[dict[str, Any]]:
         first, last, odd = _dates(look)
         bounds = {"min": first, "max": last} | ordered_missing(look, odd) | form
         if look.off[0] > 0:
-            yield {"type": "datetime"} | bounds | clock_step(look)
+            after = last if last == datetime.date.max else last + datetime.timedelta(days=1)
+            yield {"type": "datetime"} | bounds | {"max": after} | clock_step(look)
         yield {"type": "date"} | bounds
 
 
@@ -281,7 +282,7 @@ def _day(value: float) -> datetime.date:
 
 
 def _is_understood(column: dict[str, Any]) -> bool:
-    """Whether schemas take such a column: a range may be too wide, a kind or a format newer than they are."""
+    """Whether schemas take such a column: a range may be too wide for them, or a format of no sense."""
     try:
         Schema.of({"columns": {"c": column}})
     except SchemaError:

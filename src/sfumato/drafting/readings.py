@@ -1,7 +1,7 @@
 """What texts may mean: numbers, dates, times and durations, plain or by a format.
 
-A reading maps each text alone to a number: the number itself, days since 1970-01-01, or seconds. Which one suits a
-column is guessed from its first cells; `fit` never guesses, it reads what the schema says.
+A reading maps each text alone to a number: the number itself, days since 1970-01-01, or seconds, as `fit` would by the
+schema. Which one suits a column is guessed from its first cells; `fit` never guesses.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -17,8 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.schema import notation
 from sfumato.schema.layout import FloatArray
 from sfumato.tables import days, numbers
+from sfumato.tables.formats import formatted_numbers
 
 TextArray: TypeAlias = pa.LargeStringArray
 SHOWN_TEXTS = 200  # texts that a format is guessed from
@@ -32,8 +33,6 @@ CLOCK_FORMATS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 _WRITTEN = re.compile(r"(?P<before>[^\d\s+.,()-]{0,3} ?)(?P<digits>\d[\d.,' \u00a0]*?)(?P<after>\s?[^\d\s.,()]{0,3})")
 _LIKE_DATE = re.compile(r"\d{1,4}([./-])(\d{1,2}|[A-Za-z]{3})\1\d{1,4}(?!\d).*")
 _COMPACT_DATE = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
-_CLOCK = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?$"
-_ISO_SPAN = re.compile(r"(-?)P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 
 
 @dataclass(frozen=True)
@@ -51,12 +50,13 @@ class Reading:
     read: Callable[[TextArray], FloatArray]
 
 
-def choose_reading(values: TextArray, counts: np.ndarray[Any, Any]) -> Reading | None:
+def choose_reading(values: TextArray, counts: np.ndarray[Any, Any], stored: str | None = None) -> Reading | None:
     """The reading that most of these cells have.
 
     Args:
         values: Different texts.
         counts: How often each occurs.
+        stored: The only kind that cells of this stored type can be; None for texts.
 
     Returns:
         The reading; None where nothing reads half of the cells.
@@ -68,31 +68,57 @@ def choose_reading(values: TextArray, counts: np.ndarray[Any, Any]) -> Reading |
     """
     best: tuple[float, Reading] | None = None
     for reading in _candidates(values):
+        if stored is not None and (reading.kind != stored or reading.format is not None):
+            continue
         share = float(counts[~np.isnan(reading.read(values))].sum() / counts.sum())
         if share >= ENOUGH and (best is None or share > best[0]):
             best = share, reading
     return None if best is None else best[1]
 
 
+def stored_kind(kind: pa.DataType) -> str | None:
+    """What cells of a stored type are read as: a schema does not read a number as a date, nor a duration as a time.
+
+    Example:
+        >>> stored_kind(pa.duration("s")), stored_kind(pa.int8()), stored_kind(pa.string())
+        ('duration', 'number', None)
+    """
+    if pa.types.is_dictionary(kind):
+        return stored_kind(kind.value_type)
+    if pa.types.is_duration(kind):
+        return "duration"
+    if pa.types.is_time(kind):
+        return "time"
+    if pa.types.is_temporal(kind):
+        return "date"
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return "number" if is_number else None
+
+
 def _candidates(values: TextArray) -> Iterable[Reading]:
     shown = values.slice(0, SHOWN_TEXTS).to_pylist()
     if _mostly(_COMPACT_DATE.fullmatch(text) for text in shown):
-        yield Reading("date", "%Y%m%d", partial(_read_dates, "%Y%m%d"))
+        yield Reading("date", "%Y%m%d", partial(_days, "%Y%m%d"))
     yield Reading("number", None, _finite)
     yield Reading("date", None, days)
     written = _number_format(shown)
     if written is not None:
-        yield Reading("number", written, partial(_read_format, written))
+        yield Reading("number", written, partial(_finite_format, written))
     if _mostly(_LIKE_DATE.fullmatch(text) for text in shown):
-        yield from (Reading("date", form, partial(_read_dates, form)) for form in _date_formats(shown))
-    yield Reading("time", None, _read_clock)
-    yield Reading("duration", None, _read_spans)
+        yield from (Reading("date", form, partial(_days, form)) for form in _date_formats(shown))
+    yield Reading("time", None, partial(_seconds, notation.time_of_day))
+    yield Reading("duration", None, partial(_seconds, notation.duration))
 
 
 def _finite(values: TextArray) -> FloatArray:
     found = numbers(values)
     words = pc.is_in(values, pa.array(["true", "false"], values.type)).to_numpy(zero_copy_only=False)
     return np.where(np.isinf(found) | words, np.nan, found)
+
+
+def _finite_format(form: str, values: TextArray) -> FloatArray:
+    found = formatted_numbers(values, form)
+    return np.where(np.isinf(found), np.nan, found)
 
 
 def _mostly(hits: Iterable[Any]) -> bool:
@@ -152,64 +178,19 @@ def _grouped(thousands: str, decimal: str) -> str:
     return rf"(?:{groups}\d+)" + (rf"(?:{re.escape(decimal)}\d*)?" if decimal else "")
 
 
-def _read_format(form: str, values: TextArray) -> FloatArray:
-    """Numbers by a format that shows how 1234.5 is written."""
-    digits = re.search(r"1(?P<thousands>[^\d]?)234(?:(?P<decimal>[.,])5)?", form)
-    assert digits is not None  # `_number_format` wrote it
-    plain = pc.replace_substring(values, "\u00a0", " ")
-    for affix in (form[: digits.start()].strip(" ("), form[digits.end() :].strip(" )")):
-        plain = pc.replace_substring(plain, affix, "", max_replacements=1) if affix else plain
-    plain = pc.utf8_trim(plain, characters=" ")
-    plain = pc.replace_substring_regex(plain, r"^\((.*)\)$", r"-\1")
-    pattern = _grouped(digits["thousands"], digits["decimal"] or "")
-    plain = pc.if_else(pc.match_substring_regex(plain, f"^[+-]?{pattern}$"), plain, "")
-    if digits["thousands"]:
-        plain = pc.replace_substring(plain, digits["thousands"], "")
-    if digits["decimal"] == ",":
-        plain = pc.replace_substring(plain, ",", ".")
-    return _finite(plain)
-
-
 def _date_formats(texts: list[str]) -> Iterable[str]:
     """The formats that read most of these texts."""
     for day in DAY_FORMATS:
         for clock in CLOCK_FORMATS:
-            if _mostly(_moment(text, day + clock) for text in texts):
+            if _mostly(notation.written_as(day + clock, text) for text in texts):
                 yield day + clock
 
 
-def _moment(text: str, form: str) -> datetime | None:
-    try:
-        return datetime.strptime(text, form)
-    except ValueError:
-        return None
+def _seconds(parse: Callable[[str], notation.Reading | None], values: TextArray) -> FloatArray:
+    """Seconds, by a parser of one text."""
+    found = [parse(text) for text in values.to_pylist()]
+    return np.array([np.nan if each is None else each.second + each.nano / notation.NANOS for each in found])
 
 
-def _read_dates(form: str, values: TextArray) -> FloatArray:
-    found = (_moment(text, form) for text in values.to_pylist())
-    epoch = datetime(1970, 1, 1)
-    return np.array([np.nan if when is None else (when - epoch) / timedelta(days=1) for when in found])
-
-
-def _read_clock(values: TextArray) -> FloatArray:
-    """Seconds since midnight."""
-    is_clock = pc.match_substring_regex(values, _CLOCK).to_numpy(zero_copy_only=False)
-    found = np.full(len(values), np.nan)
-    for place in np.flatnonzero(is_clock):
-        hours, minutes, *seconds = values[int(place)].as_py().split(":")
-        found[place] = int(hours) * 3600 + int(minutes) * 60 + float(seconds[0] if seconds else 0)
-    return found
-
-
-def _read_spans(values: TextArray) -> FloatArray:
-    """Seconds of ISO durations, such as PT8H30M."""
-    return np.array([_span(text) for text in values.to_pylist()], dtype=float)
-
-
-def _span(text: str) -> float:
-    match = _ISO_SPAN.fullmatch(text) if len(text) > len("PT") and text.lstrip("-")[:1] == "P" else None
-    if match is None:
-        return np.nan
-    sign, *parts = match.groups(default="0")
-    seconds = np.dot([float(part) for part in parts], [SECONDS_OF_DAY, 3600.0, 60.0, 1.0])
-    return float(-seconds if sign == "-" else seconds)
+def _days(form: str, values: TextArray) -> FloatArray:
+    return _seconds(partial(notation.written_as, form), values) / SECONDS_OF_DAY

@@ -65,7 +65,9 @@ def test_texts_among_numbers() -> None:
 def test_days_that_mean_missing() -> None:
     found = column([*DATES, "9999-12-31", "?", "1900-01-01"])
     assert (str(found["min"]), str(found["max"])) == ("2020-01-01", "2020-12-31")
-    assert found["missing"] == ["?", "9999-12-31", "1900-01-01"]
+    assert found["missing"] == ["?", "1900-01-01", "9999-12-31"]
+    german = [".".join(reversed(day.split("-"))) for day in [*DATES, "9999-12-31"]]
+    assert column(german)["missing"] == ["31.12.9999"]
     assert column(DATES).keys() == {"type", "min", "max"}
 
 

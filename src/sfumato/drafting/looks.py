@@ -13,6 +13,7 @@ from sfumato.drafting.readings import SECONDS_OF_DAY, Reading, TextArray, choose
 from sfumato.drafting.tally import Tally
 from sfumato.schema.layout import FloatArray
 from sfumato.tables import texts
+from sfumato.tables.cells import TEXT
 
 NUMBER_STEPS = np.array([1000.0, 100.0, 10.0, 5.0, 1.0, 0.5, 0.1, 0.01, 0.001])
 CLOCK_STEPS = np.array([86_400.0, 3600.0, 900.0, 60.0, 1.0])  # in seconds
@@ -86,11 +87,17 @@ class Look:
         """The values of the reading in their order, and about how many cells have each."""
         assert self.reading is not None
         found = {text: weight for text, weight in self.tally.weights().items() if text not in self.absent}
-        values = self.reading.read(pa.array(found, pa.large_string()))
+        values = self.reading.read(pa.array(found, TEXT))
         weights = np.fromiter(found.values(), dtype=float, count=len(found))
         kept = ~np.isnan(values)
         distinct, places = np.unique(values[kept], return_inverse=True)
         return distinct, np.bincount(places, weights[kept], minlength=len(distinct)).astype(float)
+
+    def texts_of(self, numbers: list[float]) -> list[str]:
+        """The texts that read as some numbers, which are common ones."""
+        assert self.reading is not None
+        found = sorted(self.tally.weights())
+        return [found[place] for place in np.flatnonzero(np.isin(self.reading.read(pa.array(found, TEXT)), numbers))]
 
     def _read(self, values: TextArray, counts: np.ndarray[Any, Any], stored: str | None) -> None:
         absent = pc.is_in(values, pa.array(sorted(self.absent), values.type)).to_numpy(zero_copy_only=False)

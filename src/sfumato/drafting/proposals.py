@@ -241,7 +241,7 @@ def ordered_missing(look: Look, sentinels: Sequence[float | str] = ()) -> dict[s
 
 
 def clock_step(look: Look) -> dict[str, Any]:
-    """The largest step that all times are on, where it is not the usual one."""
+    """The largest step that all times are on; a second where there is none."""
     for step, off in zip(look.steps.tolist(), look.off.tolist(), strict=True):
         if off == 0:
             return {"step": STEP_WORDS[step]}
@@ -264,17 +264,16 @@ def plain_dates(first: datetime.date, last: datetime.date) -> tuple[datetime.dat
 
 
 def _dates(look: Look) -> tuple[datetime.date, datetime.date, list[str]]:
-    """Plain bounds of dates, and days such as 9999-12-31 that lie apart from all others and mean missing."""
-    assert look.reading is not None
-    low, high, odd = look.lows, look.highs, []
-    if look.reading.format is None:  # how a schema says such a day by a format, it does not say
-        while len(high) > 1 and str(_day(high[-1])) in NO_DAYS and high[-1] - high[-2] > high[-2] - low[0] > 0:
-            odd.append(str(_day(high[-1])))
-            high = high[:-1]
-        while len(low) > 1 and str(_day(low[0])) in NO_DAYS and low[1] - low[0] > high[-1] - low[1] > 0:
-            odd.append(str(_day(low[0])))
-            low = low[1:]
-    return *plain_dates(_day(low[0]), _day(high[-1])), odd
+    """Plain bounds of dates, and texts such as 9999-12-31 that lie apart from all others and mean missing."""
+    low, high = look.lows, look.highs
+    odd: list[float] = []
+    while len(high) > 1 and str(_day(high[-1])) in NO_DAYS and high[-1] - high[-2] > high[-2] - low[0] > 0:
+        odd.append(high[-1])
+        high = high[:-1]
+    while len(low) > 1 and str(_day(low[0])) in NO_DAYS and low[1] - low[0] > high[-1] - low[1] > 0:
+        odd.append(low[0])
+        low = low[1:]
+    return *plain_dates(_day(low[0]), _day(high[-1])), look.texts_of(odd)
 
 
 def _day(value: float) -> datetime.date:

@@ -46,7 +46,7 @@ FACTS = {
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # fits in 64 bits
 _ZEROS = re.compile(r"0\d+")
-_CODE = re.compile(
+_CODE_NAME = re.compile(
     r"(^|_|-|\s)(id|code|cd|type|class|status|zip|zip_?code|post_?code|plz|sex|gender|race|ethnicity|icd\d*|fips|naics|sic)$",
     re.I,
 )
@@ -149,7 +149,7 @@ def _why_code(name: str, look: Look) -> str:
     whole = bool((values == np.rint(values)).all())
     if not whole or look.filled < CODE_ROWS or REPEATED * len(values) > look.filled:
         return ""
-    if _CODE.search(name):
+    if _CODE_NAME.search(name):
         return "named like a code: a category, not a number"
     if len(values) <= 2 or (len(values) <= FEW_NUMBERS and values[0] >= 1):
         return "few whole numbers: read as codes"

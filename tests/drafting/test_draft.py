@@ -12,6 +12,7 @@ import pytest
 from tests.hospital import MEDICINES, codebook, stays
 
 import sfumato as sf
+from sfumato.drafting.draft import MOST_LINES, told
 from sfumato.drafting.proposals import MOST_CATEGORIES
 from sfumato.errors import ArgumentError, SchemaError, TableError
 from sfumato.schema.layout import bins_of
@@ -308,3 +309,11 @@ def test_what_is_drafted_is_read() -> None:
             if coded.values is not None:  # and within the bounds
                 span = schema.columns[name].span
                 assert span.low <= coded.values.min() <= coded.values.max() <= span.high, name
+
+
+def test_lines_for_the_screen_are_bounded() -> None:
+    made = sf.draft(pd.DataFrame({"x": [1, 2]} | {f"empty {i}": [None, None] for i in range(MOST_LINES + 5)}))
+    lines = list(told(made))
+    assert lines[0] == "left out empty 0: no cell holds anything; nothing is lost without it"
+    assert lines[-1] == "and 5 more lines; --json shows all"
+    assert len(lines) == MOST_LINES + 1

@@ -50,6 +50,7 @@ def test_bounds_are_rounded_outwards(low: float, high: float, step: float | None
         ([0, 50, 41_310, 99_999], [], [99_999]),
         ([0, 50, 98, 99], [], []),
         ([-1, -1 / 2], [], []),
+        ([-1, 0], [], []),
     ],
 )
 def test_sentinels_lie_apart(values: list[float], far: list[float], near: list[float]) -> None:
@@ -62,6 +63,10 @@ def test_steps(step: float) -> None:
     cells = np.round(rng.integers(0, 400, 900) * step, 3)
     assert shape(cells).step == step
     assert shape(np.append(cells, cells[0] + step / 3)).step != step
+
+
+def test_tiny_numbers_are_on_no_step() -> None:
+    assert shape(rng.normal(5e-8, 1e-8, 900)).step is None
 
 
 def test_sentinels_do_not_hide_the_step_and_the_bounds() -> None:

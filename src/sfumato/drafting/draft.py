@@ -28,6 +28,7 @@ from sfumato.text import canonical, one_line
 
 COLUMNS_AT_ONCE = 64  # in one pass: what is kept of them bounds the memory
 LEFT_OUT = "(left out)"
+MOST_LINES = 100  # on the screen
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,6 +196,7 @@ class _Draft:
 
 def told(drafted: Draft) -> Iterator[str]:
     """Lines for the screen: what was left out and why, and what else to know."""
-    for name, why in drafted.left_out.items():
-        yield f"left out {one_line(name)}: {why}"
-    yield from drafted.notes
+    lines = [*(f"left out {one_line(name)}: {why}" for name, why in drafted.left_out.items()), *drafted.notes]
+    yield from lines[:MOST_LINES]
+    if len(lines) > MOST_LINES:
+        yield f"and {len(lines) - MOST_LINES} more lines; --json shows all"

@@ -19,7 +19,7 @@ NUMBER_STEPS = np.array([1000.0, 100.0, 10.0, 5.0, 1.0, 0.5, 0.1, 0.01, 0.001])
 CLOCK_STEPS = np.array([86_400.0, 3600.0, 900.0, 60.0, 1.0])  # in seconds
 EXTREMES = 16  # different values kept at each end, so that what lies behind a sentinel is known
 MOST_UNREAD = 64  # different texts kept that a reading does not read
-ON_STEP = 1e-6  # of a step: floats are no exact decimals
+ON_STEP = 1e-9  # of a step: floats are no exact decimals
 
 # Texts that mean missing wherever they stand, in the spelling of `canonical`.
 ABSENT = frozenset(
@@ -144,4 +144,6 @@ def on_step(values: FloatArray, step: float) -> Any:
     """
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large for a step is not on it
         steps = values / step
-        return np.abs(steps - np.rint(steps)) <= np.maximum(ON_STEP, np.abs(steps) * 2.0**-50)
+        whole = np.rint(steps)
+        near = np.abs(steps - whole) <= np.maximum(ON_STEP, np.abs(steps) * 2.0**-50)
+        return near & ((whole != 0) | (values == 0))  # what is tiny is not 0

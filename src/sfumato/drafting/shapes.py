@@ -70,7 +70,7 @@ def find_sentinels(lows: FloatArray, highs: FloatArray) -> tuple[list[float], li
         ([-1.0, 999.0], [])
     """
     below = lows[lows < 0].tolist()
-    far: list[float] = below if len(below) < len(lows) and set(below) <= SENTINELS else []
+    far: list[float] = below if len(below) < len(lows) - 1 and set(below) <= SENTINELS else []
     near: list[float] = []
     low = lows[len(far)]
     while len(highs) > 1 and highs[-1] in SENTINELS and highs[-1] > 0:

@@ -135,5 +135,5 @@ def test_from_a_hospital_s_file_to_a_fit(
     fitted = call("fit", "stays.csv", "--schema", "s.yaml", "--epsilon", "1", "--delta", "1e-6", "-o", "r.sfumato")
     assert fitted.code == 0
     made = sf.load("r.sfumato").sample(200)
-    assert made["age_years"].max() <= 120
-    assert made["age_years"].isna().any() == ("missing" in sf.Schema.load("s.yaml").dump()["columns"]["age_years"])
+    assert made["age_years"].dropna().between(0, 120).all()  # 999 is a missing age
+    assert made["discharged"].dtype.kind == "M"

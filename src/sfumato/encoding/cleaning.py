@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.config import UNRECORDED, option
+from sfumato.config import ROUND, UNRECORDED, option
 
 
 @dataclass(frozen=True)
@@ -22,4 +22,14 @@ class Cleaning:
         help="A class no further than this from all classes takes their distribution.",
         unit="sd of its squared distance",
         source=UNRECORDED,
+    )
+    refine_above: float = option(
+        3.0, help="A bin that holds more than this is looked into.", unit="sd of its count", source=ROUND
+    )
+    refine_class_above: float = option(4.5, help="The same in one class alone.", unit="sd of its count", source=ROUND)
+    merge_level: float = option(
+        0.05,
+        help="Neighbouring bins stay apart if noise alone would set any two of a column so far apart this rarely.",
+        unit="probability",
+        source=ROUND,
     )

@@ -29,7 +29,7 @@ class Cleaning:
     refine_class_above: float = option(4.5, help="The same in one class alone.", unit="sd of its count", source=ROUND)
     merge_level: float = option(
         0.05,
-        help="Neighbouring bins stay apart if noise alone would set any two of a column so far apart this rarely.",
+        help="Neighbouring bins stay apart if noise alone would set any two of a look so far apart this rarely.",
         unit="probability",
         source=ROUND,
     )

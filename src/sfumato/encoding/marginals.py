@@ -19,6 +19,7 @@ from sfumato.encoding.cleaning import Cleaning
 from sfumato.encoding.refining import Look, settle
 from sfumato.schema.layout import Bins, FloatArray, IntArray, OrderedBins
 
+FLOOR_ROWS = 0.1  # spread over the bins of a column that follow its mass: none is impossible
 NOWHERE_ABOVE = 2.0  # sd of a noisy count, from which on cells that fit no bin are believed in
 
 
@@ -77,7 +78,9 @@ def clean(counted: Sequence[Counted], columns: Sequence[Bins], cleaning: Cleanin
     counts, count_sd = class_counts(counted)
     inside = [readable(column, counts, bins.missing >= 0) for column, bins in zip(counted, columns, strict=True)]
     settled = [
-        _refined(column, held, bins, cleaning) if column.finer else (_plain(column, held, bins, cleaning), None)
+        _refined(column, held, count_sd, bins, cleaning)
+        if column.finer
+        else (_plain(column, held, bins, cleaning), None)
         for column, held, bins in zip(counted, inside, columns, strict=True)
     ]
     return Marginals(
@@ -116,14 +119,20 @@ def _plain(column: Counted, held: FloatArray, bins: Bins, cleaning: Cleaning) ->
     return np.stack([_mass(onto_simplex(row, count), column.sd) for row, count in zip(cells, held, strict=True)])
 
 
-def _refined(column: Counted, held: FloatArray, bins: Bins, cleaning: Cleaning) -> tuple[FloatArray, IntArray]:
+def _refined(
+    column: Counted, held: FloatArray, held_sd: float, bins: Bins, cleaning: Cleaning
+) -> tuple[FloatArray, IntArray]:
     """The probabilities of bins that follow the mass, and where they begin."""
     assert isinstance(bins, OrderedBins)
     size = len(bins.starts)
     missing = column.cells[:, size:].clip(0.0, held[:, None] - 1.0)
     looks = (Look(bins.starts, column.cells[:, :size], column.sd), *column.finer)
-    starts, counts = settle(looks, bins.grid, held - missing.sum(axis=1), cleaning)
-    return np.stack([_mass(row, looks[-1].sd) for row in np.hstack([counts, missing])]), starts
+    starts, counts = settle(looks, bins.grid, held - missing.sum(axis=1), held_sd, cleaning)
+    cells = np.hstack([counts, missing])
+    # A class may have as many rows as noise hides where other classes have some; a tail that holds nothing stays so.
+    everyone = cells.sum(axis=0) / cells.sum()
+    filled = cells + looks[-1].sd * everyone + FLOOR_ROWS / cells.shape[1]
+    return filled / filled.sum(axis=1, keepdims=True), starts
 
 
 def pool_alike(

@@ -21,6 +21,8 @@ from sfumato.schema.grid import FloatArray, Grid, IntArray, Marks, Steps
 BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 BISECTIONS = 60
+TAIL = 3.0  # the power by which the density of what noise hides falls with distance: its variance is finite
+NOTHING = 1e-9  # the variance of a count that is known to be none
 WIDEST_CUT = 256  # cells that one look may cut a bin into, if there is another look for the rest
 
 
@@ -66,9 +68,7 @@ def finer(looks: Sequence[Look], grid: Grid, looks_left: int, cleaning: Cleaning
     """
     look = looks[-1]
     width = np.diff(look.starts, append=grid.size)
-    classes = len(look.counts)
-    full = look.counts.sum(axis=0) > cleaning.refine_above * look.sd * np.sqrt(classes)
-    full |= (look.counts > cleaning.refine_class_above * look.sd).any(axis=0)
+    full = beyond_noise(look.counts, np.full(len(width), look.sd), cleaning)
     if len(looks) > 1:
         parents = np.searchsorted(looks[-2].starts, look.starts, "right") - 1
         full &= np.bincount(parents)[parents] > 1
@@ -77,6 +77,12 @@ def finer(looks: Sequence[Look], grid: Grid, looks_left: int, cleaning: Cleaning
         return None
     parts = [_cut(int(look.starts[i]), int(width[i]), grid, looks_left) for i in cut]
     return np.unique(np.concatenate([look.starts, *parts]))
+
+
+def beyond_noise(counts: FloatArray, sd: FloatArray, cleaning: Cleaning) -> BoolArray:
+    """Which bins hold more than noise, in all classes together or in one."""
+    together = counts.sum(axis=0) > cleaning.refine_above * sd * np.sqrt(len(counts))
+    return np.asarray(together | (counts > cleaning.refine_class_above * sd).any(axis=0))
 
 
 def _cut(start: int, width: int, grid: Grid, looks_left: int) -> IntArray:
@@ -88,47 +94,81 @@ def _cut(start: int, width: int, grid: Grid, looks_left: int) -> IntArray:
     return np.asarray(starts[starts < start + width])
 
 
-def settle(looks: Sequence[Look], grid: Grid, totals: FloatArray, cleaning: Cleaning) -> tuple[IntArray, FloatArray]:
+def settle(
+    looks: Sequence[Look], grid: Grid, totals: FloatArray, total_sd: float, cleaning: Cleaning
+) -> tuple[IntArray, FloatArray]:
     """Where the final bins begin, and their counts in every class, which are not negative and add up to `totals`.
 
-    From the first look's bins down, the parts of a bin share out what the bin holds: those that noise cannot tell apart
-    are one part, a class that noise hides from the rest is divided as all classes are, and what is left of the noise is
+    From the whole range down, the parts of a bin share out what the bin holds: those that noise cannot tell apart are
+    one part, a class that noise hides from the rest is divided as all classes are, and what is left of the noise is
     taken away by the nearest counts that add up.
     """
+    looks = (Look(np.zeros(1, dtype=np.int64), totals[:, None], total_sd), *looks)
     starts: list[IntArray] = []
     found: list[FloatArray] = []
-    held = totals[:, None]
-    for level, size in zip(_levels(looks, grid), (len(look.starts) for look in looks), strict=True):
+    held, held_variances = totals[:, None], np.array([total_sd**2])
+    for look, (level, variances) in zip(looks, _levels(looks, grid), strict=True):
         merged = merge_alike(level, cleaning)
-        counts, variances = pool_parts(merged, held, cleaning.pool_within)
-        counts = share_out(counts, variances, merged.parents, held)
-        starts.append(merged.starts[~merged.again])
-        found.append(counts[:, ~merged.again])
-        held = np.zeros((len(totals), size))
-        held[:, np.searchsorted(looks[len(starts) - 1].starts, merged.starts[merged.again])] = counts[:, merged.again]
+        counts = share_out(*pool_parts(merged, held, cleaning.pool_within), merged.parents, held)
+        faint = ~merged.again & ~beyond_noise(merged.counts, _sd_given(merged, held_variances), cleaning)
+        held, held_variances = np.zeros((len(totals), len(look.starts))), variances
+        held[:, np.searchsorted(look.starts, merged.starts[merged.again])] = counts[:, merged.again]
+        kept = ~merged.again & ~faint if look is looks[1] else ~merged.again
+        starts.append(merged.starts[kept])
+        found.append(counts[:, kept])
+        if look is looks[1]:
+            tails = [taper(merged, counts, i, level.starts) for i in np.flatnonzero(faint)]
+            starts += [tail_starts for tail_starts, _ in tails]
+            found += [tail_counts for _, tail_counts in tails]
     order = np.argsort(np.concatenate(starts))
     return np.concatenate(starts)[order], np.concatenate(found, axis=1)[:, order]
 
 
-def _levels(looks: Sequence[Look], grid: Grid) -> list[Level]:
-    """For each look the bins that it has and the look before had not, with least-squares counts."""
+def _sd_given(level: Level, held_variances: FloatArray) -> FloatArray:
+    """The noise on parts' counts, once they have to add up to what their bin holds."""
+    share = level.variances / np.bincount(level.parents, level.variances)[level.parents]
+    return np.asarray(np.sqrt(level.variances * (1.0 - share) + share**2 * held_variances[level.parents]))
+
+
+def taper(level: Level, counts: FloatArray, i: int, cells: IntArray) -> tuple[IntArray, FloatArray]:
+    """A run of bins that holds no more than noise, cut into bins that grow and thin out with the distance from its
+    neighbours: whatever rows it does hold are likelier near others than anywhere between the bounds, and a few of them
+    at a far bound would move a mean.
+    """
+    end = level.starts[i + 1] if i + 1 < len(level.starts) else np.iinfo(np.int64).max
+    own = cells[(cells >= level.starts[i]) & (cells < end)]
+    near = np.arange(len(own))
+    density = counts.sum(axis=0) / np.maximum(level.widths, 1.0)
+    left = density[i - 1] if i > 0 else 0.0
+    right = density[i + 1] if i + 1 < len(density) else 0.0
+    weights = (left + NOTHING) * (1.0 + near) ** -TAIL + (right + NOTHING) * (len(own) - near) ** -TAIL
+    doublings = 2 ** np.arange(max(len(own), 1).bit_length()) - 1
+    first = np.unique(np.concatenate([doublings, len(own) - doublings]).clip(0, len(own) - 1))
+    shares = np.add.reduceat(weights / weights.sum(), first)
+    return own[first], counts[:, i, None] * shares
+
+
+def _levels(looks: Sequence[Look], grid: Grid) -> list[tuple[Level, FloatArray]]:
+    """For each look the bins that it has and the look before had not, with least-squares counts; and the variances of
+    all its counts given all looks.
+    """
     levels = []
     before: IntArray = np.zeros(0, dtype=np.int64)
-    for depth, (look, (counts, variances)) in enumerate(zip(looks, together(looks), strict=True)):
+    for depth, (look, (counts, variances, given)) in enumerate(zip(looks, together(looks), strict=True)):
         ends = np.append(look.starts[1:], grid.size)
-        later = looks[depth + 1].starts if depth + 1 < len(looks) else look.starts
+        later = looks[min(depth + 1, len(looks) - 1)].starts
         parts = np.searchsorted(later, ends) - np.searchsorted(later, look.starts)
         parents = np.maximum(np.searchsorted(before, look.starts, "right") - 1, 0)
         new = np.bincount(parents)[parents] > 1 if depth else np.ones(len(ends), dtype=bool)
         all_of = Level(look.starts, widths(look.starts, grid), parents, parts > 1, counts, variances)
-        levels.append(Level(*(getattr(all_of, f.name)[..., new] for f in fields(Level))))
+        levels.append((Level(*(getattr(all_of, f.name)[..., new] for f in fields(Level))), given))
         before = look.starts
     return levels
 
 
-def together(looks: Sequence[Look]) -> list[tuple[FloatArray, FloatArray]]:
-    """The least-squares counts of every look's bins given all looks, and their variances: those of a tree whose nodes
-    are all measured.
+def together(looks: Sequence[Look]) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    """The least-squares counts of every look's bins given all looks, those of a tree whose nodes are all measured;
+    their variances given what was seen of a bin and its parts; and those given all.
 
     Upwards each bin's own count is averaged with the sum of its parts', by precision; downwards what parts lack to
     their bin's count is divided between them by variance.
@@ -139,14 +179,15 @@ def together(looks: Sequence[Look]) -> list[tuple[FloatArray, FloatArray]]:
         sums, variances = (np.add.reduceat(part, family, axis=-1) for part in ups[-1])
         precision = 1.0 / variances + 1.0 / look.sd**2
         ups.append(((sums / variances + look.counts / look.sd**2) / precision, 1.0 / precision))
-    downs = [ups.pop()]
+    counts, variances = ups.pop()
+    downs = [(counts, variances, variances)]
     for family in families:
-        counts, variances = downs[-1]
+        counts, _, variances = downs[-1]
         parts, spreads = ups.pop()
         parent = np.searchsorted(family, np.arange(parts.shape[1]), "right") - 1
         share = spreads / np.add.reduceat(spreads, family)[parent]
         lacking = (counts - np.add.reduceat(parts, family, axis=1))[:, parent]
-        downs.append((parts + share * lacking, spreads * (1.0 - share) + share**2 * variances[parent]))
+        downs.append((parts + share * lacking, spreads, spreads * (1.0 - share) + share**2 * variances[parent]))
     return downs
 
 
@@ -193,7 +234,7 @@ def pool_parts(level: Level, held: FloatArray, within: float) -> tuple[FloatArra
     noise, as in `marginals.pool_alike`, has its share of theirs.
     """
     classes = len(level.counts)
-    share = held / np.maximum(held.sum(axis=0), 1e-9)
+    share = held / np.maximum(held.sum(axis=0), NOTHING)
     target = share[:, level.parents] * level.counts.sum(axis=0)
     squares = (level.counts - target) ** 2 / level.variances
     distance = np.stack([np.bincount(level.parents, row, held.shape[1]) for row in squares])
@@ -202,7 +243,7 @@ def pool_parts(level: Level, held: FloatArray, within: float) -> tuple[FloatArra
     alike = (distance < chance)[:, level.parents]
     pooled = level.variances * share[:, level.parents] ** 2 * classes
     spread = np.broadcast_to(level.variances, pooled.shape)
-    return np.where(alike, target, level.counts), np.maximum(np.where(alike, pooled, spread), 1e-9)
+    return np.where(alike, target, level.counts), np.maximum(np.where(alike, pooled, spread), NOTHING)
 
 
 def share_out(counts: FloatArray, variances: FloatArray, parents: IntArray, held: FloatArray) -> FloatArray:

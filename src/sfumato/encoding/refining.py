@@ -117,7 +117,7 @@ def settle(
         starts.append(merged.starts[kept])
         found.append(counts[:, kept])
         if look is looks[1]:
-            tails = [taper(merged, counts, i, level.starts) for i in np.flatnonzero(faint)]
+            tails = [taper(merged, counts, i, level.starts) for i in np.flatnonzero(faint).tolist()]
             starts += [tail_starts for tail_starts, _ in tails]
             found += [tail_counts for _, tail_counts in tails]
     order = np.argsort(np.concatenate(starts))

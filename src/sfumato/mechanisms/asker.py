@@ -12,11 +12,12 @@ import numpy as np
 
 from sfumato.errors import ArgumentError
 from sfumato.private.queries.base import Answer, Query
-from sfumato.private.queries.view import View, Viewed
+from sfumato.private.queries.viewed import Viewed
 from sfumato.private.queries.wire import DTYPES, KINDS
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole
 from sfumato.schema.layout import Layout
+from sfumato.schema.view import View
 
 REFUSED = "a question is made of sfumato's own query classes, plain numbers and plain arrays of int64 or float64"
 

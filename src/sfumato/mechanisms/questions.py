@@ -29,7 +29,7 @@ from sfumato.private.queries.gradients import PROBABILITY_BITS, ClippedGradient,
 from sfumato.private.queries.group_sums import FeatureMoments, GroupSums, Latent
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.images import MAPPED_LIMIT, Cells, ProjectedImage, ScoreImage, Shifted
-from sfumato.private.queries.view import Viewed
+from sfumato.private.queries.viewed import Viewed
 from sfumato.private.queries.waves import FREQUENCY_BITS, WaveImage
 from sfumato.private.slicing.rows import RowVectors
 

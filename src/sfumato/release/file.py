@@ -175,12 +175,13 @@ def _read(archive: zipfile.ZipFile, path: str | Path) -> Release:
 
 def chosen_starts(layout: Layout, schema: Schema) -> dict[str, IntArray]:
     """Where the bins of columns begin that are not the schema's own, but were chosen by noisy answers."""
-    found = {}
-    for name, mine, own in zip(layout.names, layout.bins, Layout.of(schema).bins, strict=True):
-        ordered = isinstance(mine, OrderedBins) and isinstance(own, OrderedBins)
-        if ordered and not np.array_equal(mine.cell_starts, own.cell_starts):
-            found[name] = mine.starts
-    return found
+    pairs = zip(layout.names, layout.bins, Layout.of(schema).bins, strict=True)
+    ordered = ((name, mine.starts, own) for name, mine, own in pairs if isinstance(mine, OrderedBins))
+    return {
+        name: starts
+        for name, starts, own in ordered
+        if isinstance(own, OrderedBins) and not np.array_equal(starts, own.starts)
+    }
 
 
 def _layout(document: _Document, schema: Schema, insist: Insist) -> Layout:

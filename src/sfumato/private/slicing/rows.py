@@ -25,8 +25,9 @@ from sfumato.errors import insist
 from sfumato.private.noise import NORMAL_BITS, Bits, noisy, normals
 from sfumato.private.queries import base
 from sfumato.private.queries.base import LATENT_BITS, SLACK, Batch, FloatArray, Image, IntArray
-from sfumato.private.queries.view import View
+from sfumato.private.queries.viewed import public_seen, seen
 from sfumato.private.slicing.law import Slices
+from sfumato.schema.view import View
 
 MOST_ENTRIES = 1 << 27  # of a matrix of projections
 MOST_COORDINATES = 1 << 18  # of a row that is projected: `project` has room for normals of twice their usual length
@@ -68,12 +69,12 @@ class RowVectors:
     def check(self, public: base.Public) -> None:
         """Refuse vectors that are not those of the schema."""
         plain = replace(self, view=None)
-        seen = public if self.view is None else self.view.public(public)
-        base.rehearse(plain, lambda batch: plain.find(batch).shape == (self.dim, len(batch)), seen)
+        public = public if self.view is None else public_seen(public, self.view)
+        base.rehearse(plain, lambda batch: plain.find(batch).shape == (self.dim, len(batch)), public)
 
     def find(self, batch: Batch) -> FloatArray:
         """The vectors of some rows, one a column: whole numbers held as float64, a zero for one that is too long."""
-        batch = batch if self.view is None else self.view.of(batch)
+        batch = batch if self.view is None else seen(batch, self.view)
         found = np.zeros((self.dim, len(batch)))
         for k in range(self.classes):
             mine = batch.labels == k

@@ -23,10 +23,12 @@ class Cleaning:
         unit="sd of its squared distance",
         source=UNRECORDED,
     )
-    refine_above: float = option(
-        3.0, help="A bin that holds more than this is looked into.", unit="sd of its count", source=ROUND
+    refine_level: float = option(
+        0.01,
+        help="A bin is looked into if noise alone would make any of a look's bins look so full this rarely.",
+        unit="probability",
+        source=ROUND,
     )
-    refine_class_above: float = option(4.5, help="The same in one class alone.", unit="sd of its count", source=ROUND)
     merge_level: float = option(
         0.05,
         help="Neighbouring bins stay apart if noise alone would set any two of a look so far apart this rarely.",

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import ndtri
 from scipy.stats import chi2
 
 from sfumato.encoding.cleaning import Cleaning
@@ -80,9 +81,12 @@ def finer(looks: Sequence[Look], grid: Grid, looks_left: int, cleaning: Cleaning
 
 
 def beyond_noise(counts: FloatArray, sd: FloatArray, cleaning: Cleaning) -> BoolArray:
-    """Which bins hold more than noise, in all classes together or in one."""
-    together = counts.sum(axis=0) > cleaning.refine_above * sd * np.sqrt(len(counts))
-    return np.asarray(together | (counts > cleaning.refine_class_above * sd).any(axis=0))
+    """Which bins hold more than noise, in all classes together or in one: so much that noise alone would make any of
+    them look so only rarely.
+    """
+    bar = ndtri(1.0 - cleaning.refine_level / counts.size)
+    together = counts.sum(axis=0) > bar * sd * np.sqrt(len(counts))
+    return np.asarray(together | (counts > bar * sd).any(axis=0))
 
 
 def _cut(start: int, width: int, grid: Grid, looks_left: int) -> IntArray:

@@ -30,7 +30,7 @@ class Cleaning:
         source=ROUND,
     )
     merge_level: float = option(
-        0.05,
+        0.01,
         help="Neighbouring bins stay apart if noise alone would set any two of a look so far apart this rarely.",
         unit="probability",
         source=ROUND,

@@ -22,7 +22,7 @@ from sfumato.schema.grid import FloatArray, Grid, IntArray, Marks, Steps
 BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 BISECTIONS = 60
-TAIL = 3.0  # the power by which the density of what noise hides falls with distance: its variance is finite
+TAIL = 4.0  # the power by which the density of what noise hides falls with distance: its variance is finite
 NOTHING = 1e-9  # the variance of a count that is known to be none
 WIDEST_CUT = 256  # cells that one look may cut a bin into, if there is another look for the rest
 
@@ -69,7 +69,7 @@ def finer(looks: Sequence[Look], grid: Grid, looks_left: int, cleaning: Cleaning
     """
     look = looks[-1]
     width = np.diff(look.starts, append=grid.size)
-    full = beyond_noise(look.counts, np.full(len(width), look.sd), cleaning)
+    full = beyond_noise(look.counts, np.full(len(width), look.sd), look.counts.size, cleaning)
     if len(looks) > 1:
         parents = np.searchsorted(looks[-2].starts, look.starts, "right") - 1
         full &= np.bincount(parents)[parents] > 1
@@ -80,11 +80,11 @@ def finer(looks: Sequence[Look], grid: Grid, looks_left: int, cleaning: Cleaning
     return np.unique(np.concatenate([look.starts, *parts]))
 
 
-def beyond_noise(counts: FloatArray, sd: FloatArray, cleaning: Cleaning) -> BoolArray:
-    """Which bins hold more than noise, in all classes together or in one: so much that noise alone would make any of
-    them look so only rarely.
+def beyond_noise(counts: FloatArray, sd: FloatArray, candidates: int, cleaning: Cleaning) -> BoolArray:
+    """Which bins hold more than noise, in all classes together or in one: so much that noise alone would rarely make
+    any of so many candidates look so.
     """
-    bar = ndtri(1.0 - cleaning.refine_level / counts.size)
+    bar = ndtri(1.0 - cleaning.refine_level / candidates)
     together = counts.sum(axis=0) > bar * sd * np.sqrt(len(counts))
     return np.asarray(together | (counts > bar * sd).any(axis=0))
 
@@ -114,7 +114,8 @@ def settle(
     for look, (level, variances) in zip(looks, _levels(looks, grid), strict=True):
         merged = merge_alike(level, cleaning)
         counts = share_out(*pool_parts(merged, held, cleaning.pool_within), merged.parents, held)
-        faint = ~merged.again & ~beyond_noise(merged.counts, _sd_given(merged, held_variances), cleaning)
+        sd = _sd_given(merged, held_variances)
+        faint = ~merged.again & ~beyond_noise(merged.counts, sd, level.counts.size, cleaning)
         held, held_variances = np.zeros((len(totals), len(look.starts))), variances
         held[:, np.searchsorted(look.starts, merged.starts[merged.again])] = counts[:, merged.again]
         kept = ~merged.again & ~faint if look is looks[1] else ~merged.again

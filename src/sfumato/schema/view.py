@@ -44,8 +44,11 @@ class View:
     @cached_property
     def _tables(self) -> list[CodeArray]:
         """The bin of each cell, and last -1 for the code -1."""
-        runs = [np.diff(starts, append=cells) for cells, starts in zip(self.cells, self.starts, strict=True)]
-        return [np.append(np.repeat(np.arange(len(run)), run), -1).astype(np.int32) for run in runs]
+        tables = []
+        for cells, starts in zip(self.cells, self.starts, strict=True):
+            tables.append(np.full(cells + 1, -1, dtype=np.int32))
+            tables[-1][:cells] = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(starts, append=cells))
+        return tables
 
     def codes(self, cells: CodeArray) -> CodeArray:
         """The bins of rows coded to cells, (columns, rows)."""

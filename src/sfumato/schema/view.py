@@ -42,7 +42,7 @@ class View:
         return tuple(map(len, self.starts))
 
     @cached_property
-    def _tables(self) -> list[CodeArray]:
+    def _tables(self) -> list[np.ndarray[Any, np.dtype[np.int32]]]:
         """The bin of each cell, and last -1 for the code -1."""
         tables = []
         for cells, starts in zip(self.cells, self.starts, strict=True):

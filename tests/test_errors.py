@@ -446,6 +446,22 @@ SCHEMAS = [
     faulty_schema("min equal to max", column("{type: number, min: 5, max: 5}")),
     faulty_schema("min above max", column("{type: number, min: 9, max: 3}")),
     faulty_schema("dates in the wrong order", column("{type: date, min: 2021-01-01, max: 2020-01-01}")),
+    faulty_schema("a time that is none", column("{type: time, min: '25:00'}")),
+    faulty_schema("a duration without a length", column("{type: duration, min: 0d, max: 1 month}")),
+    faulty_schema("a moment that is none", column("{type: datetime, min: 2020-01-01, max: 2020-02-30}")),
+    faulty_schema(
+        "a time zone that is none", column("{type: datetime, min: 2020-01-01, max: 2021-01-01, zone: Vienna}")
+    ),
+    faulty_schema(
+        "a format of dates without a year", column("{type: date, min: 2020-01-01, max: 2021-01-01, format: '%d.%m.'}")
+    ),
+    faulty_schema(
+        "a format of dates with an unknown code", column("{type: date, min: 2020-01-01, max: 2021-01-01, format: '%x'}")
+    ),
+    faulty_schema(
+        "a format of numbers that shows another one", column("{type: number, min: 0, max: 9, format: '$9.99'}")
+    ),
+    faulty_schema("booleans with one spelling", column("{type: boolean, values: {true: 'Y', false: 'Y'}}")),
     faulty_schema("bounds that are no numbers", column("{type: number, min: low, max: high}")),
     faulty_schema("a bound that is infinite", column("{type: number, min: 0, max: .inf}")),
     faulty_schema("a step of 0", column("{type: number, min: 0, max: 9, step: 0}")),

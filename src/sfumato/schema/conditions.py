@@ -700,6 +700,8 @@ class _Parser:
 def _condition(node: Node) -> Condition:
     if isinstance(node, ColumnOf) and node.kind == "boolean":
         return Comparison("==", node, Constant(True))
+    if isinstance(node, Constant) and node.kind == "boolean":
+        raise ArgumentError(f"{node} speaks of no column")
     if not isinstance(node, Condition):
         raise ArgumentError(f"{node} is neither true nor false; compare it with something")
     return node

@@ -27,7 +27,7 @@ def code_cells(cells: pa.Array, bins: Bins) -> Cells:
     """The bin of every cell, each found from that cell alone, and its value."""
     if isinstance(bins, CategoryBins):
         return Cells(find_codes(cells, bins), None)
-    values = _values(cells, bins)
+    values = values_of(cells, bins)
     return Cells(bins.code(values), values)
 
 
@@ -36,11 +36,18 @@ def find_codes(cells: pa.Array, bins: Bins) -> IntArray:
     if isinstance(bins, CategoryBins):
         places = lookup(cells, pa.array(bins.column.texts, type=pa.large_string()), NOWHERE)
         return np.append(bins.column.codes, bins.missing)[places]
-    return by_distinct(cells, lambda distinct: bins.code(_values(distinct, bins)))
+    return by_distinct(cells, lambda distinct: bins.code(values_of(distinct, bins)))
 
 
-def _values(cells: pa.Array, bins: OrderedBins) -> FloatArray:
-    """The value of every cell: NaN where it is unreadable, or reads as one that means missing."""
+def find_cells(cells: pa.Array, bins: Bins) -> IntArray:
+    """The place of every cell on the column's grid, of which bins are runs."""
+    if isinstance(bins, CategoryBins):
+        return find_codes(cells, bins)
+    return by_distinct(cells, lambda distinct: bins.cell(values_of(distinct, bins)))
+
+
+def values_of(cells: pa.Array, bins: OrderedBins) -> FloatArray:
+    """The value of every cell of an ordered column; NaN where it has none, or reads as one that means missing."""
     values = _read(cells, bins)
     if not bins.column.sentinels:
         return values
@@ -49,6 +56,7 @@ def _values(cells: pa.Array, bins: OrderedBins) -> FloatArray:
 
 
 def _read(cells: pa.Array, bins: OrderedBins) -> FloatArray:
+    """The value of every cell, as its kind of column is read."""
     column = bins.column
     if column.type != "number":
         return clock_values(cells, column)

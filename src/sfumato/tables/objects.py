@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -73,6 +74,7 @@ _READERS: dict[type, Callable[[Any], str | None]] = {
     Decimal: decimal_text,
     date: date.isoformat,
     datetime: _datetime,
+    UUID: str,
     pd.Timestamp: lambda cell: _moment_text(dates.from_datetime64(cell.to_datetime64())),
     np.datetime64: lambda cell: _moment_text(dates.from_datetime64(cell)),
     **{np.dtype(code).type: lambda cell: str(int(cell)) for code in np.typecodes["AllInteger"]},

@@ -13,7 +13,8 @@ For the same reason an encoding must be one in which a byte of one line cannot c
 reads as itself and nothing swallows a line break. UTF-16 is none, and is refused.
 
 With `quoted_breaks` a record goes on while a quote that opened a field is open, as RFC 4180 has it. Then what one
-record holds can change how the next is read; whoever asks for it says that no quote is out of place.
+record holds can change how the next is read, and a quote that is never closed ends the reading: whoever asks for it
+says that no quote is out of place.
 """
 
 import codecs
@@ -22,6 +23,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -182,6 +184,12 @@ class CsvTable(Table):
             header = lines.readline(LONGEST_LINE + len(b"\r\n"))
         super().__init__(str(path), _header_names(header, dialect, path, assumed))
 
+    def over_lines(self) -> "CsvTable":
+        """The same file, read as one whose quoted fields may hold line breaks."""
+        other = copy(self)
+        other._quoted_breaks = bool(self._dialect.quote)
+        return other
+
     @contextmanager
     def _open(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         """The file, and its lines once decompressed."""
@@ -221,24 +229,32 @@ def _lines(lines: BinaryIO, dialect: Dialect) -> Iterator[pa.LargeStringArray]:
 
 
 def _records(lines: BinaryIO, dialect: Dialect) -> Iterator[pa.LargeStringArray]:
-    """The records of a file, which may go on over line breaks in quotes; null for one too long or without end."""
-    record: list[str] = []
-    length = 0  # of the record so far; of one that is too long no line is kept
+    """The records of a file, which may go on over line breaks in quotes; null for a line that is too long."""
+    record: list[str] = []  # its lines so far
+    length = 0
     is_open = False
     for found in _lines(lines, dialect):
         records: list[str | None] = []
         for line in found.to_pylist():
-            is_open = line is not None and dialect.ends_open(line, is_open)
-            length += LONGEST_LINE + 1 if line is None else len(line)
+            if line is None:
+                record, length, is_open = [], 0, False
+                records.append(None)
+                continue
+            is_open = dialect.ends_open(line, is_open)
             record.append(line)
-            if length > LONGEST_LINE:
-                record.clear()
+            length += len(line)
             if not is_open:
-                records.append("\n".join(record) if record else None)
+                records.append("\n".join(record))
                 record, length = [], 0
+            elif length > LONGEST_LINE:
+                raise _unclosed()
         yield pa.array(records, TEXT)
     if is_open:
-        yield pa.nulls(1, TEXT)
+        raise _unclosed()
+
+
+def _unclosed() -> TableError:
+    return TableError("a quote is opened and not closed; mend the file, or read it without line breaks in quotes")
 
 
 def _whole_lines(block: bytes, lines: BinaryIO) -> tuple[bytes, bool]:

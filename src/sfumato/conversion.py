@@ -15,6 +15,8 @@ from sfumato.tables.cells import TEXT
 from sfumato.tables.csv import CsvTable
 from sfumato.tables.table import Progress, Table
 
+MARK = "\v"  # behind the text of an object that was none; white space to every reader
+
 
 @dataclass
 class Conversion:
@@ -82,8 +84,10 @@ def convert(
 
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch without dictionaries, which not every format has."""
-    columns = [
-        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+    """The batch without dictionaries, which not every format has, and without marks that readers put behind cells."""
+    return pa.RecordBatch.from_arrays([_plain_cells(column) for column in batch.columns], batch.schema.names)
+
+
+def _plain_cells(cells: pa.Array) -> pa.Array:
+    plain = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+    return pc.utf8_rtrim(plain, characters=MARK) if plain.type == TEXT else plain

@@ -9,13 +9,14 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
 from sfumato.errors import MissingExtraError, OutputError
+from sfumato.text import one_line
 
 EXCEL_ROWS = 2**20  # the header is one
 EXCEL_COLUMNS = 2**14
@@ -24,9 +25,7 @@ EXCEL_LETTERS = 2**15 - 1  # in a cell
 Write = Callable[[pa.RecordBatch], None]
 
 
-def stream_writer(
-    file: BinaryIO, kind: str, compression: str | None, schema: pa.Schema
-) -> AbstractContextManager[Write]:
+def stream_writer(file: Any, kind: str, compression: str | None, schema: pa.Schema) -> AbstractContextManager[Write]:
     """A writer of a format that goes to a pipe as well as to a file."""
     return STREAMS[kind](file, compression, schema)
 
@@ -38,7 +37,7 @@ def file_writer(path: Path, kind: str, schema: pa.Schema, table: str) -> Abstrac
 
 def _delimited(delimiter: str) -> Callable[..., AbstractContextManager[Write]]:
     @contextmanager
-    def opened(file: BinaryIO, compression: str | None, schema: pa.Schema) -> Iterator[Write]:
+    def opened(file: Any, compression: str | None, schema: pa.Schema) -> Iterator[Write]:
         options = pa.csv.WriteOptions(delimiter=delimiter)
         with ExitStack() as stack:
             sink: Any = file
@@ -65,7 +64,7 @@ def _arrow(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
 def _sqlite(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
     columns = ", ".join(f"{_quoted(field.name)} {_sqlite_type(field.type)}" for field in schema)
     insert = f"INSERT INTO {_quoted(table)} VALUES ({', '.join('?' * len(schema))})"
-    with closing(sqlite3.connect(path)) as connection:
+    with _saying("SQLite", sqlite3.Error, OverflowError), closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = OFF")  # a file that is not finished is thrown away
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute(f"CREATE TABLE {_quoted(table)} ({columns})")
@@ -74,11 +73,17 @@ def _sqlite(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
             cells = [map(_sqlite_cell, column.to_pylist()) for column in batch.columns]
             connection.executemany(insert, zip(*cells, strict=True))
 
-        try:
-            yield write
-            connection.commit()
-        except sqlite3.Error as error:
-            raise OutputError(f"cannot write these rows as SQLite: {error}") from None
+        yield write
+        connection.commit()
+
+
+@contextmanager
+def _saying(what: str, *errors: type[Exception]) -> Iterator[None]:
+    """Turn a refusal of a database into one line."""
+    try:
+        yield
+    except errors as error:
+        raise OutputError(f"cannot write these rows as {what}: {one_line(str(error))}") from None
 
 
 def _sqlite_type(kind: pa.DataType) -> str:
@@ -106,7 +111,7 @@ def _duckdb(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
     except ImportError:
         raise MissingExtraError("writing DuckDB needs an extra: pip install sfumato[duckdb]") from None
     path.unlink(missing_ok=True)  # an empty file is no database
-    with closing(duckdb.connect(str(path))) as connection:
+    with _saying("DuckDB", duckdb.Error), closing(duckdb.connect(str(path))) as connection:
         connection.from_arrow(schema.empty_table()).create(_quoted(table))
 
         def write(batch: pa.RecordBatch) -> None:
@@ -158,11 +163,11 @@ def _excel(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
     try:
         add(schema.names)
         yield write
-        book.save(path)
     except IllegalCharacterError:
         raise OutputError("Excel takes no control characters in a text; write Parquet or CSV") from None
     finally:
-        book.close()
+        sheet.close()
+    book.save(path)
 
 
 STREAMS: dict[str, Callable[..., AbstractContextManager[Write]]] = {

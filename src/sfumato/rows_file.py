@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
@@ -9,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -86,6 +88,16 @@ def _opened(path: Path, kind: str, compression: str | None, schema: pa.Schema, n
         yield write
 
 
+class _Stdout(io.RawIOBase):
+    """Stdout for writers that close what they are given."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return sys.stdout.buffer.write(data)
+
+
 @contextmanager
 def _printing(kind: str, compression: str | None, schema: pa.Schema) -> Iterator[Write]:
     """Write to stdout: at once where a format is a stream, at the end where it is a file that has to be whole."""
@@ -98,7 +110,7 @@ def _printing(kind: str, compression: str | None, schema: pa.Schema) -> Iterator
                 with path.open("rb") as file:
                     shutil.copyfileobj(file, sys.stdout.buffer)
         else:
-            with stream_writer(sys.stdout.buffer, kind, compression, schema) as write:
+            with stream_writer(_Stdout(), kind, compression, schema) as write:
                 yield write
         sys.stdout.buffer.flush()
     except BrokenPipeError:  # whoever read has seen enough, as `head` does

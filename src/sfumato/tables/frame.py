@@ -14,6 +14,7 @@ import pyarrow as pa
 from sfumato.tables.cells import unreadable
 from sfumato.tables.objects import object_texts
 from sfumato.tables.table import BATCH_ROWS, Blocks, Table
+from sfumato.text import WHITESPACE
 
 Reader = Callable[[slice], pa.Array]
 
@@ -55,12 +56,15 @@ def _name(name: Any, place: int) -> str:
     >>> [_name(name, 3) for name in ("age", 7, 2.5, None, ("visit", 1), ("age", ""))]
     ['age', '7', '2.5', '3', 'visit_1', 'age']
     """
-    if isinstance(name, tuple):
-        levels = object_texts(name).to_pylist()
-        return "_".join(level for level in levels if level) or str(place)
     if isinstance(name, str):
         return name
-    return object_texts([name])[0].as_py() or (str(place) if pd.isna(name) else str(name))
+    if isinstance(name, tuple):
+        levels = [_name(level, 0) for level in name if not pd.isna(level)]
+        return "_".join(filter(None, levels)) or str(place)
+    text = object_texts([name])[0].as_py()
+    if text is None:
+        return str(place) if pd.isna(name) else str(name)
+    return str(text).strip(WHITESPACE)
 
 
 def _categorical(series: pd.Series) -> Reader:

@@ -47,6 +47,6 @@ def convert(
     if str(output) != STDOUT:
         print(f"wrote {output}: {found.rows} rows of {len(source.names)} columns, as PRIVATE as {source.label}")
     if found.lost_rows:
-        say(f"{found.lost_rows} rows hold nothing: their line has not as many fields as the header, or a stray quote")
+        say(f"not read: {found.lost_rows} rows, whose line has not as many fields as the header, or a stray quote")
     if found.lost_cells:
-        say(f"{found.lost_cells} cells hold nothing: they are not text in the file's encoding (--csv-encoding)")
+        say(f"not read: {found.lost_cells} cells, which are no text in the file's encoding; say it with --csv-encoding")

@@ -17,9 +17,9 @@ import pyarrow as pa
 from sfumato.errors import OutputError
 from sfumato.files import replacing
 from sfumato.row_writers import FILES, STREAMS, Write, file_writer, stream_writer
+from sfumato.tables.csv import COMPRESSIONS
 
 STDOUT = "-"
-COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2"}
 
 
 def write_rows(
@@ -67,12 +67,12 @@ def _write_all(
 
 def _chosen(path: str | Path, kind: str | None) -> tuple[str, str | None]:
     """The format and the compression that a name ends in, or that somebody named."""
-    ends = (f".{kind}" if kind is not None else Path(path).name).lower().split(".")[1:]
-    compression = COMPRESSIONS.get(ends.pop()) if len(ends) > 1 and ends[-1] in COMPRESSIONS else None
-    found = ends[-1] if ends else ""
+    name = Path(path if kind is None else f"rows.{kind}")
+    compression = COMPRESSIONS.get(name.suffix.lower())
+    found = (name if compression is None else Path(name.stem)).suffix.lower().removeprefix(".")
     if found in STREAMS or (found in FILES and compression is None):
         return found, compression
-    known = ", ".join([*STREAMS, *(f"csv.{end}" for end in COMPRESSIONS), *(each for each in FILES)])
+    known = ", ".join([*STREAMS, *(f"csv{end}" for end in COMPRESSIONS), *FILES])
     if kind is not None:
         raise OutputError(f"cannot write {kind!r}; formats are {known}")
     raise OutputError(f"cannot write {path}: give it a name that ends in one of {known}")

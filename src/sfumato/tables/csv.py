@@ -13,8 +13,8 @@ For the same reason an encoding must be one in which a byte of one line cannot c
 reads as itself and nothing swallows a line break. UTF-16 is none, and is refused.
 
 With `quoted_breaks` a record goes on while a quote that opened a field is open, as RFC 4180 has it. Then what one
-record holds can change how the next is read, and a quote that is never closed ends the reading: whoever asks for it
-says that no quote is out of place.
+record holds can change how others are read: a stray quote swallows lines up to the next one, at most LONGEST_LINE
+bytes of them. Whoever asks for it says that no quote is out of place.
 """
 
 import codecs
@@ -180,14 +180,15 @@ class CsvTable(Table):
         self._dialect = dialect
         self._compression = compression
         self._quoted_breaks = quoted_breaks
+        self._strict = False  # about quotes: whether one is closed depends on what rows hold
         with self._open() as (_, lines):
             header = lines.readline(LONGEST_LINE + len(b"\r\n"))
         super().__init__(str(path), _header_names(header, dialect, path, assumed))
 
     def over_lines(self) -> "CsvTable":
-        """The same file, read as one whose quoted fields may hold line breaks."""
+        """The same file, read as one whose quoted fields may hold line breaks; a quote that is not closed is told."""
         other = copy(self)
-        other._quoted_breaks = bool(self._dialect.quote)
+        other._quoted_breaks = other._strict = bool(self._dialect.quote)
         return other
 
     @contextmanager
@@ -212,7 +213,9 @@ class CsvTable(Table):
         with self._open() as (file, lines):
             size = os.fstat(file.fileno()).st_size
             lines.readline()
-            found = _records(lines, self._dialect) if self._quoted_breaks else _lines(lines, self._dialect)
+            found = _lines(lines, self._dialect)
+            if self._quoted_breaks:
+                found = _records(lines, self._dialect, self.label if self._strict else None)
             for records in found:
                 rows = records if keep_blank else _without_blanks(records, self._dialect)
                 fields, starts = _fields(rows, self._dialect, len(self.names))
@@ -228,33 +231,34 @@ def _lines(lines: BinaryIO, dialect: Dialect) -> Iterator[pa.LargeStringArray]:
         yield pa.concat_arrays([found, pa.nulls(1, TEXT)]) if is_cut else found
 
 
-def _records(lines: BinaryIO, dialect: Dialect) -> Iterator[pa.LargeStringArray]:
-    """The records of a file, which may go on over line breaks in quotes; null for a line that is too long."""
+def _records(lines: BinaryIO, dialect: Dialect, told: str | None) -> Iterator[pa.LargeStringArray]:
+    """The records of a file, which go on over line breaks in quotes; null for one that is too long or not closed.
+
+    With `told`, the name of the file, an error for a quote that is not closed.
+    """
     record: list[str] = []  # its lines so far
     length = 0
-    is_open = False
     for found in _lines(lines, dialect):
         records: list[str | None] = []
         for line in found.to_pylist():
-            if line is None:
-                record, length, is_open = [], 0, False
-                records.append(None)
-                continue
-            is_open = dialect.ends_open(line, is_open)
+            is_open = line is not None and dialect.ends_open(line, is_open=bool(record))
             record.append(line)
-            length += len(line)
-            if not is_open:
-                records.append("\n".join(record))
-                record, length = [], 0
-            elif length > LONGEST_LINE:
-                raise _unclosed()
+            length += LONGEST_LINE + 1 if line is None else len(line)
+            if is_open and length <= LONGEST_LINE:
+                continue
+            if is_open and told is not None:
+                raise _unclosed(told)
+            records.append("\n".join(record) if length <= LONGEST_LINE else None)
+            record, length = [], 0
         yield pa.array(records, TEXT)
-    if is_open:
-        raise _unclosed()
+    if record:
+        if told is not None:
+            raise _unclosed(told)
+        yield pa.nulls(1, TEXT)
 
 
-def _unclosed() -> TableError:
-    return TableError("a quote is opened and not closed; mend the file, or read it without line breaks in quotes")
+def _unclosed(name: str) -> TableError:
+    return TableError(f"a quote of {name} is opened and not closed; mend it, or say with --quote what quotes fields")
 
 
 def _whole_lines(block: bytes, lines: BinaryIO) -> tuple[bytes, bool]:

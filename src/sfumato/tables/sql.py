@@ -132,7 +132,9 @@ def _engine(url: sa.URL) -> sa.Engine:
     try:
         engine = sa.create_engine(url, poolclass=sa.NullPool)
     except NoSuchModuleError:
-        raise ArgumentError(f"cannot read databases of the kind {kind!r}; give a URL that SQLAlchemy knows") from None
+        raise ArgumentError(
+            f"{kind}:// is no database that can be read; give a path, or a URL such as postgresql://user@host/name"
+        ) from None
     except ImportError:
         wanted = f"an extra: pip install sfumato[{EXTRAS[kind]}]" if kind in EXTRAS else "its driver for Python"
         raise MissingExtraError(f"reading a {kind} database needs {wanted}") from None
@@ -167,7 +169,7 @@ def _read_carefully(connection: Any, _: object) -> None:
     }
     for name, loader in loaders.items():
         connection.adapters.register_loader(name, type(loader.__name__, (loader,), {"load": _or_null(loader.load)}))
-    for name in ("json", "jsonb"):
+    for name in ("json", "jsonb", "inet", "cidr"):
         connection.adapters.register_loader(name, string.TextLoader)
 
 

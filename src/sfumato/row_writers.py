@@ -6,8 +6,7 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,15 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from sfumato.errors import MissingExtraError, OutputError
-from sfumato.text import one_line
+from sfumato.tables.cells import is_textual
+from sfumato.tables.objects import object_texts
+from sfumato.text import WHITESPACE, one_line
 
 EXCEL_ROWS = 2**20  # the header is one
 EXCEL_COLUMNS = 2**14
 EXCEL_LETTERS = 2**15 - 1  # in a cell
+EXCEL_INTEGER = 2**53
+EXCEL_YEAR = 1901  # whose dates all programs agree on
 
 Write = Callable[[pa.RecordBatch], None]
 
@@ -70,8 +73,7 @@ def _sqlite(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
         connection.execute(f"CREATE TABLE {_quoted(table)} ({columns})")
 
         def write(batch: pa.RecordBatch) -> None:
-            cells = [map(_sqlite_cell, column.to_pylist()) for column in batch.columns]
-            connection.executemany(insert, zip(*cells, strict=True))
+            connection.executemany(insert, zip(*map(_sqlite_cells, batch.columns), strict=True))
 
         yield write
         connection.commit()
@@ -96,12 +98,11 @@ def _sqlite_type(kind: pa.DataType) -> str:
     return "TEXT"
 
 
-def _sqlite_cell(cell: Any) -> Any:
-    if isinstance(cell, datetime):
-        return cell.isoformat(" ")
-    if isinstance(cell, date):
-        return cell.isoformat()
-    return str(cell) if isinstance(cell, Decimal) else cell
+def _sqlite_cells(column: pa.Array) -> list[Any]:
+    """What SQLite has a type for as it is, all else as the text that it reads as."""
+    if _sqlite_type(column.type) != "TEXT" or is_textual(column.type):
+        return column.to_pylist()
+    return [None if text is None else text.strip(WHITESPACE) for text in object_texts(column.to_pylist()).to_pylist()]
 
 
 @contextmanager
@@ -139,8 +140,7 @@ def _excel(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
     written = 0
 
     def cell(value: Any) -> Any:
-        if isinstance(value, float) and not math.isfinite(value):
-            return None
+        value = _excel_value(value)
         if not isinstance(value, str):
             return value
         if len(value) > EXCEL_LETTERS:
@@ -168,6 +168,17 @@ def _excel(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
     finally:
         sheet.close()
     book.save(path)
+
+
+def _excel_value(value: Any) -> Any:
+    """What Excel can hold of a cell: its numbers are floats, its dates have no time zone and begin in 1900."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int) and abs(value) > EXCEL_INTEGER:
+        return str(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return value.isoformat() if isinstance(value, date) and value.year < EXCEL_YEAR else value
 
 
 STREAMS: dict[str, Callable[..., AbstractContextManager[Write]]] = {

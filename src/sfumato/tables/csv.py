@@ -117,7 +117,7 @@ class Dialect:
         (True, True, False)
         """
         place = 0
-        while True:
+        while is_open or self.quote in line:
             if is_open:
                 closed = self._closed.match(line, place)
                 if closed is None:
@@ -128,6 +128,7 @@ class Dialect:
             if not is_open:
                 return False
             place += 1
+        return False
 
     def split(self, line: str) -> list[str] | None:
         """The fields of one line by the rules of quoting, or None if it breaks them.
@@ -239,6 +240,9 @@ def _records(lines: BinaryIO, dialect: Dialect, told: str | None) -> Iterator[pa
     record: list[str] = []  # its lines so far
     length = 0
     for found in _lines(lines, dialect):
+        if not record and not _may_hold(found, dialect.quote):
+            yield found
+            continue
         records: list[str | None] = []
         for line in found.to_pylist():
             is_open = line is not None and dialect.ends_open(line, is_open=bool(record))

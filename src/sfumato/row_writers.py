@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from sfumato.errors import MissingExtraError, OutputError
-from sfumato.tables.cells import is_textual
+from sfumato.tables.cells import TEXT, is_textual
 from sfumato.tables.objects import object_texts
 from sfumato.text import WHITESPACE, one_line
 
@@ -42,13 +43,25 @@ def _delimited(delimiter: str) -> Callable[..., AbstractContextManager[Write]]:
     @contextmanager
     def opened(file: Any, compression: str | None, schema: pa.Schema) -> Iterator[Write]:
         options = pa.csv.WriteOptions(delimiter=delimiter)
+        spelled = pa.schema([(each.name, TEXT if pa.types.is_duration(each.type) else each.type) for each in schema])
+
+        def write(batch: pa.RecordBatch) -> None:
+            cells = [_spelled(each) if pa.types.is_duration(each.type) else each for each in batch.columns]
+            writer.write_batch(pa.RecordBatch.from_arrays(cells, schema=spelled))
+
         with ExitStack() as stack:
             sink: Any = file
             if compression is not None:
                 sink = stack.enter_context(pa.CompressedOutputStream(file, compression))
-            yield stack.enter_context(pa.csv.CSVWriter(sink, schema, write_options=options)).write_batch
+            writer = stack.enter_context(pa.csv.CSVWriter(sink, spelled, write_options=options))
+            yield write
 
     return opened
+
+
+def _spelled(column: pa.Array) -> pa.Array:
+    """The text that each cell reads as, for formats that have no type for it."""
+    return pc.utf8_trim(object_texts(column.to_pylist()), characters=WHITESPACE)
 
 
 @contextmanager
@@ -102,7 +115,7 @@ def _sqlite_cells(column: pa.Array) -> list[Any]:
     """What SQLite has a type for as it is, all else as the text that it reads as."""
     if _sqlite_type(column.type) != "TEXT" or is_textual(column.type):
         return column.to_pylist()
-    return [None if text is None else text.strip(WHITESPACE) for text in object_texts(column.to_pylist()).to_pylist()]
+    return _spelled(column).to_pylist()
 
 
 @contextmanager

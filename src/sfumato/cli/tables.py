@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -45,18 +45,15 @@ class TableCommand(ConfigCommand):
         return [table_section()]
 
 
+def opening(context: typer.Context) -> dict[str, Any]:
+    """The options of `sf.open_table` that the command line says."""
+    said: Opening = configured(Opening, given(context, KEY))
+    options = {field.name.removeprefix("csv_"): getattr(said, field.name) for field in fields(said)}
+    return {name: value for name, value in options.items() if value not in (None, False)}
+
+
 def opened(context: typer.Context, data: str) -> Table:
     """The table in a file or a database, read as the command line says."""
     from sfumato.tables import open_table
 
-    said: Opening = configured(Opening, given(context, KEY))
-    return open_table(
-        data,
-        delimiter=said.delimiter,
-        quote=said.quote,
-        encoding=said.csv_encoding,
-        quoted_breaks=said.quoted_breaks,
-        sheet=said.sheet,
-        table=said.table,
-        query=said.query,
-    )
+    return open_table(data, **opening(context))

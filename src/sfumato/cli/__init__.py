@@ -14,7 +14,7 @@ from sfumato.cli.mechanism_options import FitCommand, MechanismCommand
 from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
 from sfumato.cli.tables import TableCommand
-from sfumato.cli.verbs import audit, confirm, demo, fit, inspect, ledger, plan, sample, schema, train
+from sfumato.cli.verbs import audit, confirm, convert, demo, fit, inspect, ledger, plan, sample, schema, train
 from sfumato.errors import SfumatoError
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ INTERRUPTED = 130  # what typer makes of Ctrl-C
 
 app.command(cls=TableCommand)(schema.schema)
 app.command()(confirm.confirm)
+app.command(cls=TableCommand)(convert.convert)
 app.command(cls=MechanismCommand)(plan.plan)
 app.command(cls=FitCommand)(fit.fit)
 app.command(cls=train.TrainCommand)(train.train)

@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 from sfumato.errors import TableError
 from sfumato.private.queries.base import Batch, FloatArray, IntArray, Query
 from sfumato.private.slicing.rows import RowVectors
-from sfumato.private.source import Source, Tagged
+from sfumato.private.source import Source
 
 AHEAD = 2  # batches in flight per worker
 KEPT_BYTES = 2 << 30  # of a coded table that is kept between passes
@@ -74,11 +74,7 @@ class LocalEngine:
     def _tasks(self, work: Callable[[Batch], T]) -> Iterator[Callable[[], T]]:
         if self._kept is not None:
             return (partial(work, batch) for batch in self._kept)
-        return (partial(_code_and_work, work, job) for job in self._source.jobs())
-
-
-def _code_and_work(work: Callable[[Batch], T], job: Callable[[], Tagged]) -> T:
-    return work(job().batch)
+        return (partial(lambda job: work(job().batch), job) for job in self._source.jobs())
 
 
 def _threads(workers: int) -> AbstractContextManager[ThreadPoolExecutor | None]:

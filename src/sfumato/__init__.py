@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _HOMES = {
+    "Check": "sfumato.checking",
     "Clustmix": "sfumato.mechanisms",
     "Guarantee": "sfumato.guarantee",
     "Ledger": "sfumato.ledger.ledger",
@@ -21,6 +22,7 @@ _HOMES = {
     "Spending": "sfumato.progress",
     "Step": "sfumato.progress",
     "accounting": "sfumato",
+    "check": "sfumato.checking",
     "errors": "sfumato",
     "fit": "sfumato.api",
     "load": "sfumato.api",
@@ -29,6 +31,7 @@ _HOMES = {
     "Training": "sfumato.training.settings",
 }
 __all__ = [
+    "Check",
     "Clustmix",
     "Guarantee",
     "Ledger",
@@ -44,6 +47,7 @@ __all__ = [
     "Training",
     "__version__",
     "accounting",
+    "check",
     "errors",
     "fit",
     "load",
@@ -54,6 +58,7 @@ __all__ = [
 if TYPE_CHECKING:
     from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
+    from sfumato.checking import Check, check
     from sfumato.engines import Local
     from sfumato.estimator import PrivateMixture
     from sfumato.guarantee import Guarantee

@@ -1,0 +1,238 @@
+"""From counts and hints to remarks: what to look at in a column, in words, and what the schema could say instead."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+import numpy as np
+
+from sfumato.checking.findings import EXAMPLES_TOLD, LOST_LIMIT, ColumnCheck, RuleCheck, UnitCheck
+from sfumato.checking.hints import RULES, is_on_grid
+from sfumato.checking.proposal import Remark
+from sfumato.schema.layout import DEFAULT_BINS, EPOCH, days
+from sfumato.schema.schema import Category, Column, Number
+from sfumato.text import one_line, percent
+
+MOST_ADDED = 100  # categories that are proposed; more different ones are no list
+BOUND_DIGITS = 2  # of a proposed bound
+DIGITS_TOLD = 6
+LONGEST_EXAMPLE = 40  # letters
+CLAMPED_TOLD = 0.001  # of the cells: to clamp a few is what bounds are for
+NO_VALUE = {"?", "-", "--", ".", "*", "na", "n/a", "#n/a", "nan", "null", "nil", "none", "unknown", "missing", "nat"}
+WRITTEN = {  # how numbers may be written that cannot be read, and what to do about it
+    "they are written with a decimal comma": re.compile(r"[+-]?[0-9. ]+,[0-9]+"),
+    "they are written with separators, a sign of money or a percent sign": re.compile(r"\W{0,2}[0-9][0-9., ]*\W{0,2}"),
+    "they hold several fields: say what separates them with --delimiter": re.compile(r"[^;\t|]*[;\t|].*"),
+}
+
+
+def column_remarks(found: ColumnCheck, column: Column, *, is_label: bool, is_grouped: bool) -> list[Remark]:
+    """What to look at in one column.
+
+    Args:
+        found: What was found in it.
+        column: What the schema says about it.
+        is_label: Whether it is the label, without which a row does not count.
+        is_grouped: Whether a group describes it, so that it cannot be changed alone.
+
+    Returns:
+        The remarks.
+    """
+    remarks = [*_names(found), *_absent(found, column, is_label, is_grouped)]
+    if not isinstance(column, Category):
+        remarks += _ordered(found, column)
+    if not is_grouped:
+        return remarks
+    return [Remark(each.column, each.kind, each.text) for each in remarks]
+
+
+def unit_remarks(unit: UnitCheck) -> list[Remark]:
+    """What to look at in the rows of units."""
+    remarks = []
+    if unit.nameless:
+        told = f"{unit.nameless:,} rows have no {one_line(unit.column)} and do not count"
+        remarks.append(Remark(None, "unit", told))
+    if unit.dropped > LOST_LIMIT * unit.rows:
+        rows = unit.typical[1]
+        told = (
+            f"{unit.dropped:,} rows ({percent(unit.dropped / unit.rows)}) do not count, because their "
+            f"{one_line(unit.column)} has more than {unit.limit:,}; with rows: {rows:,} nine of ten count whole, "
+            "at as many times the noise of one row"
+        )
+        remarks.append(Remark(None, "unit", told, {"rows": rows}))
+    return remarks
+
+
+def row_remarks(rows: int, empty_rows: int, rules: tuple[RuleCheck, ...]) -> list[Remark]:
+    """What to look at in whole rows."""
+    remarks = []
+    if empty_rows:
+        told = (
+            f"{empty_rows:,} rows ({percent(empty_rows / rows)}) are empty in every column; of a CSV file these are "
+            "lines with more or fewer fields than the header: look at quotes, line breaks, delimiter and encoding"
+        )
+        remarks.append(Remark(None, "rows", told))
+    for each in rules:
+        if each.broken:
+            told = f"{each.broken:,} rows ({percent(each.broken / rows)}) break the rule `{one_line(each.rule)}`"
+            remarks.append(Remark(None, "rule", told))
+    return remarks
+
+
+def _names(found: ColumnCheck) -> Iterator[Remark]:
+    if found.hints.is_name:
+        told = "nearly all values are different, as those of an id are; leave the column out, or name it as `unit`"
+        yield Remark(found.name, "id", told, drops=True)
+
+
+def _absent(found: ColumnCheck, column: Column, is_label: bool, is_grouped: bool) -> Iterator[Remark]:
+    """Remarks about cells in no ordinary bin."""
+    tally = found.tally
+    fate = "count as missing" if column.missing else "fit no bin"
+    fate = "and so their rows do not count" if is_label else f"and {fate}"
+    fate = "and count as the middle of the range" if is_grouped else fate
+    declared = {} if column.missing or is_label else {"missing": True}
+    if tally.missing and not column.missing:
+        advice = "; say `missing: true`" if declared and not is_grouped else ""
+        yield Remark(found.name, "missing", f"{_count(found, tally.missing)} missing, {fate}{advice}", declared)
+    if not tally.foreign:
+        return
+    no_value = [text for text, _ in tally.commonest if text.lower() in NO_VALUE]
+    if no_value and declared:
+        fate += f"; if {_quoted(no_value[0])} stands for no value, say `missing: true`"
+    what = "not in the list" if tally.unlisted else f"unreadable as a {found.type}"
+    told = f"{_count(found, tally.foreign)} {what}, {_examples(found)}, {fate}{_how_written(found)}"
+    added = _added(found, column) if isinstance(column, Category) and not found.hints.is_name else {}
+    changes = (declared if no_value else {}) | added
+    yield Remark(found.name, "unlisted" if tally.unlisted else "unreadable", told, changes)
+
+
+def _added(found: ColumnCheck, column: Category) -> dict[str, Any]:
+    """The list with what is common and not in it; where missing cells are allowed for, not being listed has a meaning."""
+    new = [text for text, _ in found.tally.commonest if text.lower() not in NO_VALUE]
+    if column.missing or not new or len(new) > MOST_ADDED:
+        return {}
+    whole = all(isinstance(value, int) for value in column.values) and all(_is_whole(text) for text in new)
+    return {"values": [*column.values, *(int(text) if whole else text for text in sorted(new))]}
+
+
+def _ordered(found: ColumnCheck, column: Any) -> Iterator[Remark]:
+    """Remarks about numbers and dates; later ones build on the bounds that earlier ones propose."""
+    ends = (column.min, column.max) if isinstance(column, Number) else (days(column.min), days(column.max))
+    clamped, (low, high) = _clamped(found, column, *ends)
+    yield from clamped
+    if isinstance(column, Number):
+        yield from _stepped(found, column, low)
+        yield from _atoms(found, column, low, high)
+    yield from _wide(found, column, *ends)
+
+
+def _clamped(found: ColumnCheck, column: Any, low: float, high: float) -> tuple[list[Remark], tuple[float, float]]:
+    """Remarks about clamped cells, and the bounds that they propose."""
+    tally, step = found.tally, getattr(column, "step", None) or (None if isinstance(column, Number) else 1.0)
+    remarks = []
+    sides = [(tally.low, "min", tally.smallest, low), (tally.high, "max", tally.largest, high)]
+    ends = {"min": low, "max": high}
+    for count, fact, extreme, bound in sides:
+        if found.share(count) <= CLAMPED_TOLD:
+            continue
+        beyond = (extreme < low) if fact == "min" else (extreme > high)
+        changes: dict[str, Any] = {}
+        if beyond and found.share(count) > LOST_LIMIT:
+            ends[fact] = _outward(extreme, low, step, up=fact == "max")
+            changes[fact] = _shown(column, ends[fact])
+        side = "below min" if fact == "min" else "above max"
+        furthest = f", {'down' if fact == 'min' else 'up'} to {_told(column, extreme)}" if beyond else ""
+        told = f"{_count(found, count)} {side} {_told(column, bound)}{furthest}, and clamped to it"
+        remarks.append(Remark(found.name, "clamped", told, changes))
+    return remarks, (ends["min"], ends["max"])
+
+
+def _stepped(found: ColumnCheck, column: Number, low: float) -> Iterator[Remark]:
+    grid = found.hints.grid
+    if column.step is None and grid is not None:
+        floor = math.floor(low / grid + 1e-9) * grid
+        aligned = {} if is_on_grid(np.array([low]), 0.0, grid).all() else {"min": floor}
+        told = f"all values are multiples of {grid:g}; say `step: {grid:g}`, and synthetic ones will be, too"
+        yield Remark(found.name, "step", told, {"step": grid} | aligned)
+    elif found.off_step:
+        told = f"{percent(found.off_step)} of the values are not on the grid of step {column.step:g}, and are rounded"
+        yield Remark(found.name, "step", told, {"step": grid if grid != column.step else None})
+
+
+def _atoms(found: ColumnCheck, column: Number, low: float, high: float) -> Iterator[Remark]:
+    steps = math.inf if column.step is None else (high - low) / column.step
+    spikes = [each for each in found.hints.spikes if each[0] not in column.atoms]
+    if not spikes or steps < (column.bins or DEFAULT_BINS):
+        return
+    told = ", ".join(f"{value:g} ({percent(share)})" for value, share in spikes[:EXAMPLES_TOLD])
+    inside = [value for value, _ in spikes if low <= value <= high]
+    changes = {"atoms": sorted({*column.atoms, *inside})} if inside else {}
+    yield Remark(found.name, "atoms", f"far more frequent than values near by: {told}; name them under `atoms`", changes)
+
+
+def _wide(found: ColumnCheck, column: Any, low: float, high: float) -> Iterator[Remark]:
+    middle = found.hints.middle
+    if middle is None or getattr(column, "scale", "linear") == "log":
+        return
+    if middle[1] - middle[0] < RULES.filled * (high - low) and middle[0] >= low and middle[1] <= high:
+        ends = f"{_told(column, middle[0])} to {_told(column, middle[1])}"
+        told = f"{percent(RULES.nearly_all)} of the values ({ends}) fill less than a hundredth of the range"
+        yield Remark(found.name, "wide", f"{told}; narrower bounds, if they are public, sharpen the release")
+
+
+def _count(found: ColumnCheck, count: int) -> str:
+    return f"{count:,} cell{'s' if count > 1 else ''} ({percent(found.share(count))}) {'are' if count > 1 else 'is'}"
+
+
+def _examples(found: ColumnCheck) -> str:
+    shown = [f"{_quoted(text)} ({count:,})" for text, count in found.tally.commonest[:EXAMPLES_TOLD]]
+    return f"such as {', '.join(shown)}"
+
+
+def _quoted(text: str) -> str:
+    line = one_line(text)
+    return f"'{line if len(line) <= LONGEST_EXAMPLE else line[:LONGEST_EXAMPLE] + '...'}'"
+
+
+def _how_written(found: ColumnCheck) -> str:
+    """What is special about numbers that cannot be read, where most of them are written alike."""
+    texts = [text for text, _ in found.tally.commonest if text.lower() not in NO_VALUE]
+    if found.type != "number" or not texts:
+        return ""
+    for what, pattern in WRITTEN.items():
+        if sum(pattern.fullmatch(text) is not None for text in texts) > len(texts) / 2:
+            return f"; {what}"
+    return ""
+
+
+def _outward(value: float, low: float, step: float | None, *, up: bool) -> float:
+    """A round bound beyond a value, on the grid of the column where it has one."""
+    context = Context(prec=BOUND_DIGITS, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    bound = float(context.create_decimal(Decimal(repr(float(value)))))
+    if step is None:
+        return bound
+    steps = (bound - low) / step
+    return low + (math.ceil(steps - 1e-9) if up else math.floor(steps + 1e-9)) * step
+
+
+def _shown(column: Any, value: float) -> Any:
+    """A value of an ordered column as the schema writes it."""
+    if not isinstance(column, Number):
+        return (np.datetime64(EPOCH) + np.timedelta64(int(value), "D")).item().isoformat()
+    return int(value) if float(value).is_integer() else value
+
+
+def _told(column: Any, value: float) -> str:
+    """A value of an ordered column for a reader."""
+    if not isinstance(column, Number):
+        return str(_shown(column, value))
+    return np.format_float_positional(value, precision=DIGITS_TOLD, fractional=False, trim="-")
+
+
+def _is_whole(text: str) -> bool:
+    return re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) is not None

@@ -1,4 +1,4 @@
-"""How fast `sf.check` reads a large table, beside a fit of the same table. `python -m benchmarks.check --rows 10000000`.
+"""How fast `sf.check` reads a large table, beside a fit of it: `python -m benchmarks.check --rows 10000000`.
 
 The table is made with numpy: 14 mixed columns (whole numbers, decimals, a spike at zero, gaps, categories, dates) in
 one Parquet file. Check and fit take turns in one process, with a worker for every core, and the ratio is of their

@@ -30,6 +30,7 @@ class ColumnCheck:
         tally: How many of its cells are what.
         hints: What a sample of its values suggests.
         off_step: The share of values that are not on the schema's grid, and are rounded to it; None without a step.
+        bounds: The least and the most that an ordered column can hold, as its cells are read.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ColumnCheck:
     tally: Tally
     hints: Hints = field(default_factory=Hints)
     off_step: float | None = None
+    bounds: tuple[float, float] | None = None
 
     @property
     def lost(self) -> float:
@@ -86,8 +88,10 @@ class UnitCheck:
         rows: How many rows have an id.
         nameless: How many have none, and do not count.
         dropped: How many rows do not count because their unit has more than the limit.
-        typical: Rows of a unit: the median, and what nine of ten do not exceed, and the most.
-        exact: Whether all units were counted; else `units`, `dropped` and `typical` are estimates.
+        middle: Rows of the median unit.
+        nine_tenths: Rows that nine of ten units do not exceed.
+        largest: Rows of the largest unit.
+        exact: Whether all units were counted; else these, `units` and `dropped` are estimates from many.
     """
 
     column: str
@@ -96,7 +100,9 @@ class UnitCheck:
     rows: int
     nameless: int
     dropped: int
-    typical: tuple[int, int, int]
+    middle: int
+    nine_tenths: int
+    largest: int
     exact: bool = True
 
 
@@ -121,7 +127,7 @@ class Check:
         schema: The schema that was checked.
         rows: How many rows the table has.
         columns: What was found in each column of the schema.
-        empty_rows: Rows in which every cell is missing: lines of a CSV file that could not be split, perhaps.
+        empty_rows: Rows of several columns in which every cell is missing, as in lines that could not be split.
         sampled: Of how many rows the hints are; exact counts are of all.
         unit: Rows per unit, where the schema names one.
         rules: How many rows break each rule of the schema.
@@ -165,7 +171,8 @@ class Check:
             return "not ready: the table has no rows"
         if not self.ready:
             worst = sorted((-share, name) for name, share in self.lost.items() if share > LOST_LIMIT)
-            more = f", and more than 1 % of {len(worst) - 1} other columns" if len(worst) > 1 else ""
+            others = "1 other column" if len(worst) == 2 else f"{len(worst) - 1} other columns"
+            more = f", and more than 1 % of {others}" if len(worst) > 1 else ""
             return f"not ready: {percent(-worst[0][0])} of `{one_line(worst[0][1])}` fits no bin{more}"
         if not self.remarks:
             return "ready"
@@ -192,7 +199,7 @@ class Check:
             "sampled_rows": self.sampled,
             "empty_rows": self.empty_rows,
             "columns": {name: column.data() for name, column in self.columns.items()},
-            "unit": None if self.unit is None else vars(self.unit) | {"typical": list(self.unit.typical)},
+            "unit": None if self.unit is None else vars(self.unit),
             "rules": [vars(rule) for rule in self.rules],
             "unmodelled": list(self.unmodelled),
             "remarks": [remark.data() for remark in self.remarks],
@@ -222,7 +229,7 @@ class Check:
         few = len(self.columns) <= COLUMNS_TOLD
         shown = [each for name, each in self.columns.items() if few or name in remarked]
         heads = ("column", "missing", "unreadable", "not listed", "below min", "above max", "lost")
-        lines = [heads]
+        lines: list[tuple[str, ...]] = [heads]
         for each in shown:
             tally = each.tally
             counts = (tally.missing, tally.unreadable, tally.unlisted, tally.low, tally.high, tally.lost)
@@ -234,11 +241,10 @@ class Check:
 
 
 def _unit_line(unit: UnitCheck) -> str:
-    median, most_have, most = unit.typical
     about = "" if unit.exact else "about "
     return (
-        f"unit {one_line(unit.column)}: {about}{unit.units:,} units, {median:,} rows in the middle one, at most "
-        f"{most_have:,} in nine of ten, {most:,} in the largest; {unit.limit:,} of each count"
+        f"unit {one_line(unit.column)}: {about}{unit.units:,} units, {unit.middle:,} rows in the middle one, at most "
+        f"{unit.nine_tenths:,} in nine of ten, {unit.largest:,} in the largest; {unit.limit:,} of each count"
     )
 
 

@@ -73,7 +73,7 @@ def _can_drop(schema: Schema, columns: dict[str, Any], name: str) -> bool:
 
 
 def _changed(column: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    merged = column | changes
+    merged = column | dict(changes)
     return {fact: value for fact, value in merged.items() if value is not None}
 
 

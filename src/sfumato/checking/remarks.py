@@ -13,8 +13,8 @@ import numpy as np
 from sfumato.checking.findings import EXAMPLES_TOLD, LOST_LIMIT, ColumnCheck, RuleCheck, UnitCheck
 from sfumato.checking.hints import RULES, is_on_grid
 from sfumato.checking.proposal import Remark
-from sfumato.schema.layout import DEFAULT_BINS, EPOCH, days
-from sfumato.schema.schema import Category, Column, Number
+from sfumato.schema.layout import DEFAULT_BINS, EPOCH
+from sfumato.schema.schema import Category, Column, Date, Number
 from sfumato.text import one_line, percent
 
 MOST_ADDED = 100  # categories that are proposed; more different ones are no list
@@ -43,8 +43,8 @@ def column_remarks(found: ColumnCheck, column: Column, *, is_label: bool, is_gro
         The remarks.
     """
     remarks = [*_names(found), *_absent(found, column, is_label, is_grouped)]
-    if not isinstance(column, Category):
-        remarks += _ordered(found, column)
+    if found.bounds is not None:
+        remarks += _ordered(found, column, found.bounds)
     if not is_grouped:
         return remarks
     return [Remark(each.column, each.kind, each.text) for each in remarks]
@@ -57,7 +57,7 @@ def unit_remarks(unit: UnitCheck) -> list[Remark]:
         told = f"{unit.nameless:,} rows have no {one_line(unit.column)} and do not count"
         remarks.append(Remark(None, "unit", told))
     if unit.dropped > LOST_LIMIT * unit.rows:
-        rows = unit.typical[1]
+        rows = unit.nine_tenths
         told = (
             f"{unit.dropped:,} rows ({percent(unit.dropped / unit.rows)}) do not count, because their "
             f"{one_line(unit.column)} has more than {unit.limit:,}; with rows: {rows:,} nine of ten count whole, "
@@ -93,7 +93,7 @@ def _absent(found: ColumnCheck, column: Column, is_label: bool, is_grouped: bool
     """Remarks about cells in no ordinary bin."""
     tally = found.tally
     fate = "count as missing" if column.missing else "fit no bin"
-    fate = "and so their rows do not count" if is_label else f"and {fate}"
+    fate = "and a row without a label does not count" if is_label else f"and {fate}"
     fate = "and count as the middle of the range" if is_grouped else fate
     declared = {} if column.missing or is_label else {"missing": True}
     if tally.missing and not column.missing:
@@ -112,44 +112,52 @@ def _absent(found: ColumnCheck, column: Column, is_label: bool, is_grouped: bool
 
 
 def _added(found: ColumnCheck, column: Category) -> dict[str, Any]:
-    """The list with what is common and not in it; where missing cells are allowed for, not being listed has a meaning."""
+    """The list with what is common and not in it; with `missing: true`, not to be listed has a meaning."""
     new = [text for text, _ in found.tally.commonest if text.lower() not in NO_VALUE]
     if column.missing or not new or len(new) > MOST_ADDED:
         return {}
     whole = all(isinstance(value, int) for value in column.values) and all(_is_whole(text) for text in new)
-    return {"values": [*column.values, *(int(text) if whole else text for text in sorted(new))]}
+    return {"values": [*column.values, *sorted(int(text) if whole else text for text in new)]}
 
 
-def _ordered(found: ColumnCheck, column: Any) -> Iterator[Remark]:
+def _ordered(found: ColumnCheck, column: Any, bounds: tuple[float, float]) -> Iterator[Remark]:
     """Remarks about numbers and dates; later ones build on the bounds that earlier ones propose."""
-    ends = (column.min, column.max) if isinstance(column, Number) else (days(column.min), days(column.max))
-    clamped, (low, high) = _clamped(found, column, *ends)
-    yield from clamped
+    sides = [_below(found, column, bounds), _above(found, column, bounds)]
+    yield from (remark for remark in sides if remark is not None)
     if isinstance(column, Number):
+        low, high = (side.changes.get(fact) if side else None for side, fact in zip(sides, ("min", "max"), strict=True))
+        low, high = bounds[0] if low is None else low, bounds[1] if high is None else high
         yield from _stepped(found, column, low)
         yield from _atoms(found, column, low, high)
-    yield from _wide(found, column, *ends)
+    yield from _wide(found, column, *bounds)
 
 
-def _clamped(found: ColumnCheck, column: Any, low: float, high: float) -> tuple[list[Remark], tuple[float, float]]:
-    """Remarks about clamped cells, and the bounds that they propose."""
-    tally, step = found.tally, getattr(column, "step", None) or (None if isinstance(column, Number) else 1.0)
-    remarks = []
-    sides = [(tally.low, "min", tally.smallest, low), (tally.high, "max", tally.largest, high)]
-    ends = {"min": low, "max": high}
-    for count, fact, extreme, bound in sides:
-        if found.share(count) <= CLAMPED_TOLD:
-            continue
-        beyond = (extreme < low) if fact == "min" else (extreme > high)
-        changes: dict[str, Any] = {}
-        if beyond and found.share(count) > LOST_LIMIT:
-            ends[fact] = _outward(extreme, low, step, up=fact == "max")
-            changes[fact] = _shown(column, ends[fact])
-        side = "below min" if fact == "min" else "above max"
-        furthest = f", {'down' if fact == 'min' else 'up'} to {_told(column, extreme)}" if beyond else ""
-        told = f"{_count(found, count)} {side} {_told(column, bound)}{furthest}, and clamped to it"
-        remarks.append(Remark(found.name, "clamped", told, changes))
-    return remarks, (ends["min"], ends["max"])
+def _below(found: ColumnCheck, column: Any, bounds: tuple[float, float]) -> Remark | None:
+    least = min(found.tally.smallest, bounds[0])
+    return _clamped(found, column, found.tally.low, "below", "min", (bounds[0], least), bounds[0])
+
+
+def _above(found: ColumnCheck, column: Any, bounds: tuple[float, float]) -> Remark | None:
+    most = max(found.tally.largest, bounds[1])
+    return _clamped(found, column, found.tally.high, "above", "max", (bounds[1], most), bounds[0])
+
+
+def _clamped(
+    found: ColumnCheck, column: Any, count: int, side: str, fact: str, ends: tuple[float, float], origin: float
+) -> Remark | None:
+    """The remark about cells on one side of the bounds, from a bound to the furthest value."""
+    share, (bound, furthest) = found.share(count), ends
+    if share <= CLAMPED_TOLD:
+        return None
+    changes: dict[str, Any] = {}
+    told = f"{_count(found, count)} {side} {fact}"
+    if isinstance(column, Number | Date):
+        reach = f", as far as {_told(column, furthest)}" if furthest != bound else ""
+        told += f" {_told(column, bound)}{reach}"
+        step = 1.0 if isinstance(column, Date) else column.step
+        if furthest != bound and share > LOST_LIMIT:
+            changes[fact] = _written(column, _outward(furthest, origin, step, up=fact == "max"))
+    return Remark(found.name, "clamped", f"{told}, and clamped to it", changes)
 
 
 def _stepped(found: ColumnCheck, column: Number, low: float) -> Iterator[Remark]:
@@ -172,12 +180,14 @@ def _atoms(found: ColumnCheck, column: Number, low: float, high: float) -> Itera
     told = ", ".join(f"{value:g} ({percent(share)})" for value, share in spikes[:EXAMPLES_TOLD])
     inside = [value for value, _ in spikes if low <= value <= high]
     changes = {"atoms": sorted({*column.atoms, *inside})} if inside else {}
-    yield Remark(found.name, "atoms", f"far more frequent than values near by: {told}; name them under `atoms`", changes)
+    yield Remark(
+        found.name, "atoms", f"far more frequent than values near by: {told}; name them under `atoms`", changes
+    )
 
 
 def _wide(found: ColumnCheck, column: Any, low: float, high: float) -> Iterator[Remark]:
     middle = found.hints.middle
-    if middle is None or getattr(column, "scale", "linear") == "log":
+    if middle is None or not isinstance(column, Number | Date) or getattr(column, "scale", "linear") == "log":
         return
     if middle[1] - middle[0] < RULES.filled * (high - low) and middle[0] >= low and middle[1] <= high:
         ends = f"{_told(column, middle[0])} to {_told(column, middle[1])}"
@@ -220,17 +230,17 @@ def _outward(value: float, low: float, step: float | None, *, up: bool) -> float
     return low + (math.ceil(steps - 1e-9) if up else math.floor(steps + 1e-9)) * step
 
 
-def _shown(column: Any, value: float) -> Any:
-    """A value of an ordered column as the schema writes it."""
-    if not isinstance(column, Number):
+def _written(column: Number | Date, value: float) -> Any:
+    """A value as the schema writes it."""
+    if isinstance(column, Date):
         return (np.datetime64(EPOCH) + np.timedelta64(int(value), "D")).item().isoformat()
     return int(value) if float(value).is_integer() else value
 
 
-def _told(column: Any, value: float) -> str:
-    """A value of an ordered column for a reader."""
-    if not isinstance(column, Number):
-        return str(_shown(column, value))
+def _told(column: Number | Date, value: float) -> str:
+    """A value for a reader."""
+    if isinstance(column, Date):
+        return str(_written(column, value))
     return np.format_float_positional(value, precision=DIGITS_TOLD, fractional=False, trim="-")
 
 

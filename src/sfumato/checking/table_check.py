@@ -20,14 +20,14 @@ from sfumato.checking.tally import Tally, tally_cells
 from sfumato.engines import Local
 from sfumato.errors import ArgumentError
 from sfumato.private.engines.local import in_flight, threads
-from sfumato.schema.layout import Bins, CategoryBins, Layout, bins_of
+from sfumato.schema.layout import Bins, Layout, OrderedBins, bins_of
 from sfumato.schema.schema import Number, Schema
 from sfumato.tables import open_table, texts
 from sfumato.tables.coding import code_cells, code_label
 from sfumato.tables.table import Table
 
 SAMPLE_ROWS = 1 << 17  # for hints
-SAMPLE_CELLS = 1 << 23  # fewer rows of a wide table
+SAMPLED_CELLS = 1 << 23  # fewer rows of a wide table
 SAMPLE_UNITS = 1 << 17
 
 
@@ -60,9 +60,9 @@ def check(
         >>> schema = {"columns": {"age": {"type": "number", "min": 0, "max": 20, "step": 1}}}
         >>> found = sf.check(pd.DataFrame({"age": np.arange(1000) % 80}), schema)
         >>> print(found.remarks[0])
-        age: 720 cells (72 %) are above max 20, up to 79, and clamped to it
+        age: 727 cells (72.7 %) are above max 20, as far as 79, and clamped to it
         >>> found
-        Check(PRIVATE, 1,000 rows, 1 columns; ready, with 1 remark; 72 % of `age` is clamped)
+        Check(PRIVATE, 1,000 rows, 1 columns; ready, with 1 remark; 72.7 % of `age` is clamped)
     """
     if not isinstance(engine, Local | None):
         raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {engine!r}")
@@ -92,7 +92,7 @@ class _Pass:
         self._read = [*self._bins, *([] if schema.unit is None else [schema.unit.column])]
         for name in self._read:
             table.place(name)  # what is not there is found before anything is read
-        self._sample = RowSample(min(SAMPLE_ROWS, max(1, SAMPLE_CELLS // len(self._bins))))
+        self._sample = RowSample(min(SAMPLE_ROWS, max(1, SAMPLED_CELLS // len(self._bins))))
         self._units = UnitSample(SAMPLE_UNITS)
 
     def run(self, workers: int) -> Check:
@@ -140,7 +140,7 @@ class _Pass:
             yield partial(self._count, batch)
 
     def _count(self, batch: pa.RecordBatch) -> _Counted:
-        tallies, empty = [], np.ones(batch.num_rows, dtype=bool)
+        tallies, empty = [], np.full(batch.num_rows, len(self._bins) > 1)
         for name, bins in self._bins.items():
             tally, is_missing = tally_cells(batch.column(name), bins)
             tallies.append(tally)
@@ -156,20 +156,22 @@ class _Pass:
         """A column's counts, with what its sampled cells suggest."""
         column, bins = self._schema.columns[name], self._bins[name]
         cells = self._sample.column(name)
-        if isinstance(bins, CategoryBins):
+        if not isinstance(bins, OrderedBins):
             written = pa.concat_arrays([pa.array([], pa.large_string()), *map(texts, cells)])
             return ColumnCheck(name, column.type, tally, text_hints(written))
         values = np.concatenate([np.zeros(0), *(_values(part, bins) for part in cells)])
-        if not isinstance(column, Number):
-            return ColumnCheck(name, column.type, tally, Hints(middle=number_hints(values).middle))
-        return ColumnCheck(name, column.type, tally, number_hints(values, self._sample.rate), _off_step(values, column))
+        hints = number_hints(values, self._sample.rate)
+        if isinstance(column, Number):
+            return ColumnCheck(name, column.type, tally, hints, _off_step(values, column), bins.bounds)
+        return ColumnCheck(name, column.type, tally, Hints(middle=hints.middle), bounds=bins.bounds)
 
     def _unit(self, named: int, nameless: int) -> UnitCheck | None:
         if self._schema.unit is None:
             return None
         counts, limit = self._units.rows(), self._schema.unit.rows
         scale = 1.0 / self._units.rate
-        typical = (0, 0, 0) if not len(counts) else tuple(map(int, np.quantile(counts, [0.5, 0.9, 1.0], method="higher")))
+        some = counts if len(counts) else np.zeros(1)
+        middle, nine_tenths, largest = np.quantile(some, [0.5, 0.9, 1.0], method="higher")
         return UnitCheck(
             column=self._schema.unit.column,
             limit=limit,
@@ -177,7 +179,9 @@ class _Pass:
             rows=named,
             nameless=nameless,
             dropped=round(float(np.maximum(counts - limit, 0).sum()) * scale),
-            typical=typical,
+            middle=int(middle),
+            nine_tenths=int(nine_tenths),
+            largest=int(largest),
             exact=self._units.rate == 1.0,
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.schema.layout import NOWHERE, Bins, CategoryBins, OrderedBins
+from sfumato.schema.layout import NOWHERE, Bins, OrderedBins
 from sfumato.tables.cells import is_textual, texts
 from sfumato.tables.coding import code_cells
 from sfumato.text import WHITESPACE
@@ -91,7 +91,7 @@ def tally_cells(cells: pa.Array, bins: Bins) -> tuple[Tally, BoolArray]:
     if absent.any():
         is_missing[absent], examples = _absent(cells.filter(pa.array(absent)))
     missing, foreign = int(is_missing.sum()), int(absent.sum() - is_missing.sum())
-    listed = isinstance(bins, CategoryBins)
+    listed = not isinstance(bins, OrderedBins)
     found = Tally(
         cells=len(cells),
         missing=missing,
@@ -140,7 +140,7 @@ def _undecodable(cells: pa.Array, blank: BoolArray) -> BoolArray:
     if is_textual(cells.type) and blank.any():
         stored = cells.filter(pa.array(blank)).cast(pa.large_binary())
         distinct = stored.dictionary_encode()
-        spoilt = [cell is not None and bool(cell.strip(WHITESPACE.encode())) for cell in distinct.dictionary.to_pylist()]
+        spoilt = [bool(cell.strip(WHITESPACE.encode())) for cell in distinct.dictionary.to_pylist()]
         places = distinct.indices.fill_null(len(spoilt)).to_numpy()
         found[blank] = np.array([*spoilt, False])[places]
     return found

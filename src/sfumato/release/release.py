@@ -19,6 +19,7 @@ from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
 from sfumato.models import GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
+from sfumato.release.unread import Unread, find_unread
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.schema import Category, Date, Schema
 from sfumato.text import one_line
@@ -72,6 +73,16 @@ class Release:
     def encoding(self) -> str:
         """How columns become numbers."""
         return self.model.encoding
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """The share of each feature's cells that fitted no bin, with its noise, from the noisy answers alone.
+
+        It may be published with the release. () where no answer tells: in a compact file, or of columns in groups. Where
+        the schema says `missing: true`, every cell fits a bin.
+        """
+        found = find_unread(self.answers, self.layout.names)
+        return tuple(each for each in found if not self.schema.columns[each.column].missing)
 
     @property
     def class_weights(self) -> FloatArray:

@@ -51,6 +51,7 @@ def fit(
     from sfumato.api import plan as make
     from sfumato.files import check_writable
     from sfumato.ledger.ledger import Ledger
+    from sfumato.release.unread import unread_lines
     from sfumato.schema.schema import Schema
     from sfumato.training.extra import check_extra
 
@@ -84,7 +85,7 @@ def fit(
     if as_json:
         print_json({"output": str(output)} | release_data(release) | {"see": SEE_CHECK})
     else:
-        print(f"wrote {output}\n{release.guarantee}\n{SEE_CHECK}")
+        print("\n".join([f"wrote {output}", str(release.guarantee), *unread_lines(release.unread), SEE_CHECK]))
 
 
 def _check_output(output: Path, ledger: Ledger | None) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from sfumato.checking.cell_counts import Tally
 from sfumato.checking.findings import COLUMNS_TOLD, PRIVATE, Check, ColumnCheck, RuleCheck, UnitCheck
 from sfumato.checking.proposal import Remark
-from sfumato.checking.tally import Tally
 from sfumato.schema.schema import Schema
 
 SCHEMA = Schema.parse("""

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from sfumato.checking.cell_counts import Tally
 from sfumato.checking.findings import ColumnCheck, RuleCheck, UnitCheck
 from sfumato.checking.hints import Hints
 from sfumato.checking.proposal import Remark
 from sfumato.checking.remarks import column_remarks, row_remarks, unit_remarks
-from sfumato.checking.tally import Tally
 from sfumato.schema.layout import bins_of
 from sfumato.schema.schema import Category, Column, Date, Number
 

@@ -168,6 +168,18 @@ def test_a_stream_is_read_once(rng: np.random.Generator) -> None:
     assert sf.check(table.to_reader(), MESSY).to_dict() == sf.check(table, MESSY).to_dict()
 
 
+def test_broken_rules_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(batch: pa.RecordBatch, schema: sf.Schema) -> dict[str, int]:
+        return {"x > 3": int(sum(value <= 3 for value in batch.column("x").to_pylist())), "x >= 0": 0}
+
+    frame = pd.DataFrame({"x": np.arange(100_000) % 10})
+    assert "rules: none" in str(sf.check(frame, {"columns": {"x": number(0, 9, step=1)}}))
+    monkeypatch.setattr(table_check, "broken_rows", broken)
+    found = sf.check(frame, {"columns": {"x": number(0, 9, step=1)}})
+    assert [(each.rule, each.broken) for each in found.rules] == [("x > 3", 40_000), ("x >= 0", 0)]
+    assert texts(found) == "40,000 rows (40 %) break the rule `x > 3`"
+
+
 def test_groups() -> None:
     frame = pd.DataFrame({f"p{i}": np.arange(300.0) % 256 for i in range(4)})
     frame.loc[:29, "p2"] = np.nan

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from sfumato.checking.cell_counts import Tally
 from sfumato.checking.hints import Hints
 from sfumato.checking.proposal import Remark, proposed
-from sfumato.checking.tally import Tally
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line, percent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.checking.cell_counts import Tally, tally_cells
 from sfumato.checking.findings import Check, ColumnCheck, RuleCheck, UnitCheck
 from sfumato.checking.hints import Hints, is_on_grid, number_hints, text_hints
 from sfumato.checking.remarks import column_remarks, row_remarks, unit_remarks
 from sfumato.checking.samples import RowSample, UnitSample
-from sfumato.checking.tally import Tally, tally_cells
 from sfumato.engines import Local
 from sfumato.errors import ArgumentError
 from sfumato.private.engines.local import in_flight, threads
@@ -76,7 +77,7 @@ class _Counted:
 
     tallies: list[Tally]
     empty_rows: int
-    broken: list[int]
+    broken: dict[str, int]
     ids: pa.LargeStringArray | None
     nameless: int
 
@@ -97,22 +98,30 @@ class _Pass:
 
     def run(self, workers: int) -> Check:
         tallies = [Tally() for _ in self._bins]
-        rows = empty_rows = named = nameless = 0
+        broken: Counter[str] = Counter()
+        empty_rows = named = nameless = 0
         with threads(workers) as pool:
             for part in in_flight(pool, self._jobs(), workers):
                 tallies = [total + one for total, one in zip(tallies, part.tallies, strict=True)]
                 empty_rows += part.empty_rows
                 nameless += part.nameless
+                broken.update(part.broken)
                 if part.ids is not None:
                     named += len(part.ids)
                     self._units.add(part.ids)
-        rows = tallies[0].cells
         columns = {name: self._column(name, tally) for name, tally in zip(self._bins, tallies, strict=True)}
-        return self._found(rows, columns, empty_rows, self._unit(named, nameless))
+        rules = tuple(RuleCheck(rule, count) for rule, count in broken.items())
+        return self._found(columns, empty_rows, rules, self._unit(named, nameless))
 
-    def _found(self, rows: int, columns: dict[str, ColumnCheck], empty_rows: int, unit: UnitCheck | None) -> Check:
+    def _found(
+        self,
+        columns: dict[str, ColumnCheck],
+        empty_rows: int,
+        rules: tuple[RuleCheck, ...],
+        unit: UnitCheck | None,
+    ) -> Check:
         schema, grouped = self._schema, self._schema.grouped
-        rules: tuple[RuleCheck, ...] = ()
+        rows = next(iter(columns.values())).tally.cells
         remarks = [
             remark
             for name, found in columns.items()
@@ -145,12 +154,13 @@ class _Pass:
             tally, is_missing = tally_cells(batch.column(name), bins)
             tallies.append(tally)
             empty &= is_missing
+        broken = broken_rows(batch, self._schema)
         if self._schema.unit is None:
-            return _Counted(tallies, int(empty.sum()), [], None, 0)
+            return _Counted(tallies, int(empty.sum()), broken, None, 0)
         counted = code_label(batch, self._layout) >= 0
         ids = texts(batch.column(self._schema.unit.column)).filter(pa.array(counted))
         named = ids.filter(pc.not_equal(ids, ""))
-        return _Counted(tallies, int(empty.sum()), [], named, len(ids) - len(named))
+        return _Counted(tallies, int(empty.sum()), broken, named, len(ids) - len(named))
 
     def _column(self, name: str, tally: Tally) -> ColumnCheck:
         """A column's counts, with what its sampled cells suggest."""
@@ -184,6 +194,11 @@ class _Pass:
             largest=int(largest),
             exact=self._units.rate == 1.0,
         )
+
+
+def broken_rows(batch: pa.RecordBatch, schema: Schema) -> dict[str, int]:
+    """How many rows of a batch break each rule between columns, by the rule's text: a schema has none yet."""
+    return {}
 
 
 def _all_bins(schema: Schema, layout: Layout) -> dict[str, Bins]:

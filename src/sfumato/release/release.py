@@ -78,8 +78,8 @@ class Release:
     def unread(self) -> tuple[Unread, ...]:
         """The share of each feature's cells that fitted no bin, with its noise, from the noisy answers alone.
 
-        It may be published with the release. () where no answer tells: in a compact file, or of columns in groups. Where
-        the schema says `missing: true`, every cell fits a bin.
+        It may be published with the release. () where no answer tells: in a compact file, or of columns in groups. Of a
+        column with `missing: true` every cell fits a bin.
         """
         found = find_unread(self.answers, self.layout.names)
         return tuple(each for each in found if not self.schema.columns[each.column].missing)

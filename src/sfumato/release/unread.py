@@ -121,23 +121,27 @@ def _histograms(answer: NoisyAnswer, width: int) -> Iterator[tuple[int, FloatArr
     An answer that is no such histogram gives none: what a file says of it may be anything.
     """
     what = answer.what
-    classes, bins, columns = what.get("classes"), what.get("bins"), what.get("columns", list(range(width)))
-    if what.get("kind") != "histograms" or what.get("nowhere") != "first":
+    if what.get("kind") != "histograms" or what.get("nowhere") != "first" or not _is_plausible(answer):
         return
-    if not (_are_counts([classes]) and _are_counts(bins) and _are_counts(columns, least=0)):
+    classes, bins, columns = (
+        _whole(each) for each in ([what.get("classes")], what.get("bins"), what.get("columns", list(range(width))))
+    )
+    if not classes or not bins or min(classes + bins) < 1 or min(columns, default=-1) < 0:
         return
-    sizes = [size + 1 for size in bins]
-    fits = len(columns) == len(bins) and max(columns) < width and classes * sum(sizes) == answer.values.size
-    plausible = max(np.abs(answer.values).max(), answer.sd.max(), 1.0 / answer.sd.min()) < PLAUSIBLE if fits else False
-    if not plausible:
+    shape = (classes[0], sum(bins) + len(bins))
+    if len(columns) != len(bins) or max(columns) >= width or shape[0] * shape[1] != answer.values.size:
         return
-    ends = np.cumsum(sizes)[:-1]
-    shape = (classes, sum(sizes))
+    ends = np.cumsum([size + 1 for size in bins])[:-1]
     counts = np.split(answer.values.reshape(shape), ends, axis=1)
     variances = np.split(np.broadcast_to(answer.sd, answer.values.shape).reshape(shape) ** 2, ends, axis=1)
     yield from zip(columns, counts, variances, strict=True)
 
 
-def _are_counts(numbers: Any, least: int = 1) -> bool:
-    whole = isinstance(numbers, (list, tuple)) and len(numbers) > 0
-    return whole and all(isinstance(each, int) and not isinstance(each, bool) and each >= least for each in numbers)
+def _is_plausible(answer: NoisyAnswer) -> bool:
+    return bool(max(np.abs(answer.values).max(initial=0.0), answer.sd.max(), 1.0 / answer.sd.min()) < PLAUSIBLE)
+
+
+def _whole(numbers: Any) -> list[int]:
+    """A list of whole numbers; an empty one where it is something else."""
+    is_list = isinstance(numbers, (list, tuple))
+    return list(numbers) if is_list and all(type(each) is int for each in numbers) else []

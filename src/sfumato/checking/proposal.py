@@ -59,10 +59,11 @@ def proposed(schema: Schema, remarks: Iterable[Remark]) -> Schema:
             facts = [fact for fact in facts if not fact.startswith(f"columns.{remark.column}.")]
             facts.append(f"columns.{remark.column} (left out)")
         elif remark.changes and remark.column in columns:
-            changed = _changed(columns[remark.column], remark.changes)
-            if _is_column(changed):
-                columns[remark.column] = changed
-                facts += [f"columns.{remark.column}.{fact}" for fact in remark.changes]
+            for fact, value in remark.changes.items():
+                changed = _changed(columns[remark.column], fact, value)
+                if _is_column(changed):
+                    columns[remark.column] = changed
+                    facts.append(f"columns.{remark.column}.{fact}")
     unconfirmed = list(dict.fromkeys([*schema.unconfirmed, *facts]))
     return Schema.of(data | {"columns": columns} | ({"unconfirmed": unconfirmed} if unconfirmed else {}))
 
@@ -72,9 +73,10 @@ def _can_drop(schema: Schema, columns: dict[str, Any], name: str) -> bool:
     return name != schema.label and len(columns) > (1 if schema.label is None else 2)
 
 
-def _changed(column: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    merged = column | dict(changes)
-    return {fact: value for fact, value in merged.items() if value is not None}
+def _changed(column: dict[str, Any], fact: str, value: Any) -> dict[str, Any]:
+    """The column with another value of one fact, or without the fact."""
+    rest = {name: each for name, each in column.items() if name != fact}
+    return rest if value is None else rest | {fact: value}
 
 
 def _is_column(column: dict[str, Any]) -> bool:

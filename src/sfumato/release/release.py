@@ -20,7 +20,7 @@ from sfumato.models import GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
 from sfumato.release.unread import Unread, find_unread
-from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.layout import NOWHERE, FloatArray, Layout
 from sfumato.schema.schema import Category, Date, Schema
 from sfumato.text import one_line
 from sfumato.training.settings import Training
@@ -82,7 +82,10 @@ class Release:
         column with `missing: true` every cell fits a bin.
         """
         found = find_unread(self.answers, self.layout.names)
-        return tuple(each for each in found if not self.schema.columns[each.column].missing)
+        may_miss = {
+            name: bins.missing != NOWHERE for name, bins in zip(self.layout.names, self.layout.bins, strict=True)
+        }
+        return tuple(each for each in found if not may_miss[each.column])
 
     @property
     def class_weights(self) -> FloatArray:

@@ -82,10 +82,9 @@ class Release:
         column with `missing: true` every cell fits a bin.
         """
         found = find_unread(self.answers, self.layout.names)
-        may_miss = {
-            name: bins.missing != NOWHERE for name, bins in zip(self.layout.names, self.layout.bins, strict=True)
-        }
-        return tuple(each for each in found if not may_miss[each.column])
+        columns = zip(self.layout.names, self.layout.bins, strict=True)
+        may_miss = {name for name, bins in columns if bins.missing != NOWHERE}
+        return tuple(each for each in found if each.column not in may_miss)
 
     @property
     def class_weights(self) -> FloatArray:

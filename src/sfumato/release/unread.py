@@ -2,7 +2,9 @@
 
 Histograms count the cells of a column that fit no bin before its bins, class by class. Every row that counts is in
 exactly one cell of each column, so that each column's cells add up to the number of rows, up to noise. What is known of
-one number from several answers is weighted by their noise, which was fixed before any of them.
+one number from several answers is weighted by their noise, which was fixed before any of them. An answer that decided
+what was asked next is not weighed with the answer to that: of the bins only the first look at a column counts. What
+fits no bin decides nothing, so that all looks at it do.
 
 Rows with a bad label count nowhere, so that no answer tells of them; of columns in groups none is asked.
 """
@@ -71,7 +73,7 @@ def find_unread(answers: Iterable[NoisyAnswer], columns: Sequence[str]) -> tuple
         for place, counts, variances in _histograms(answer, len(columns)):
             nowhere = _Noisy(counts[:, 0].sum(), variances[:, 0].sum())
             seen[columns[place]].append(_Seen(nowhere, _Noisy(counts.sum(), variances.sum())))
-    totals = [each.total for looks in seen.values() for each in looks]
+    totals = [looks[0].total for looks in seen.values() if looks]
     if not totals:
         return ()
     rows = _combined(totals)
@@ -110,7 +112,7 @@ def _share(name: str, looks: list[_Seen], rows: _Noisy) -> Unread:
     count = _combined([each.nowhere for each in looks])
     total = max(rows.value, math.sqrt(rows.variance))  # a table so small that it cannot be told from none
     share = min(max(count.value / total, 0.0), 1.0)
-    common = count.variance * rows.variance * sum(1.0 / each.total.variance for each in looks)
+    common = count.variance * rows.variance / looks[0].total.variance
     variance = count.variance + share**2 * rows.variance - 2.0 * share * common
     return Unread(name, float(share), math.sqrt(variance) / float(total))
 

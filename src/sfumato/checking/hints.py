@@ -26,7 +26,7 @@ class Rules:
     filled: float = 0.01  # of the range, by nearly all values: bounds are wide
     nearly_all: float = 0.99
     distinct: float = 0.95  # of texts that look like names
-    dense: float = 2.0  # times as far apart as they are many: whole numbers that were counted up
+    pairs: float = 5.0  # of equal values that chance would make at least, where whole numbers that all differ are names
 
 
 RULES = Rules()
@@ -49,12 +49,11 @@ class Hints:
     middle: tuple[float, float] | None = None
 
 
-def number_hints(values: FloatArray, rate: float = 1.0) -> Hints:
+def number_hints(values: FloatArray) -> Hints:
     """What numbers suggest.
 
     Args:
         values: A sample of a column's values; NaN and infinities are left aside.
-        rate: Which part of the column the sample is.
 
     Returns:
         The hints; none where values are few.
@@ -73,7 +72,7 @@ def number_hints(values: FloatArray, rate: float = 1.0) -> Hints:
     return Hints(
         spikes=_spikes(levels, counts),
         grid=grid,
-        is_name=grid == 1.0 and len(levels) == len(values) and _are_names(levels, rate),
+        is_name=grid == 1.0 and len(levels) == len(values) and _are_names(levels),
         middle=(float(np.quantile(values, tail)), float(np.quantile(values, 1.0 - tail))),
     )
 
@@ -103,11 +102,11 @@ def _grid(levels: FloatArray) -> float | None:
     return next((step for step in GRIDS if is_on_grid(levels, 0.0, step).all()), None)
 
 
-def _are_names(levels: FloatArray, rate: float) -> bool:
-    """Whether different whole numbers look like ids, which amounts do not: counted up, or all of many digits."""
-    counted_up = levels[-1] - levels[0] <= RULES.dense * len(levels) / rate
-    digits = np.floor(np.log10(np.maximum(levels, 1.0)))
-    return bool(counted_up or (levels[0] > 0 and digits[0] == digits[-1] >= np.log10(RULES.dense * len(levels) / rate)))
+def _are_names(levels: FloatArray) -> bool:
+    """Whether whole numbers that all differ are ids: amounts that fall anywhere between the least and the most would
+    not all differ.
+    """
+    return bool(len(levels) ** 2 / 2.0 >= RULES.pairs * (levels[-1] - levels[0]))
 
 
 def _spikes(levels: FloatArray, counts: Any) -> tuple[tuple[float, float], ...]:

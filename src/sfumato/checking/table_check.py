@@ -170,7 +170,7 @@ class _Pass:
             written = pa.concat_arrays([pa.array([], pa.large_string()), *map(texts, cells)])
             return ColumnCheck(name, column.type, tally, text_hints(written))
         values = np.concatenate([np.zeros(0), *(_values(part, bins) for part in cells)])
-        hints = number_hints(values, self._sample.rate)
+        hints = number_hints(values)
         if isinstance(column, Number):
             return ColumnCheck(name, column.type, tally, hints, _off_step(values, column), bins.bounds)
         return ColumnCheck(name, column.type, tally, Hints(middle=hints.middle), bounds=bins.bounds)

@@ -59,6 +59,7 @@ def test_check_takes_the_options_of_a_csv_file(folder: Path, call: Call) -> None
         (("check", "none.csv", "--schema", "s.yaml"), "none.csv does not exist"),
         (("check", "data.csv", "--schema", "none.yaml"), "cannot read the schema none.yaml"),
         (("check", "data.csv"), "Missing option '--schema'"),
+        ((*CHECK, "-o", "./data.csv"), "data.csv is the table; write the proposed schema somewhere else"),
         ((*CHECK, "-o", "no/such/patch.yaml"), "the folder no/such does not exist"),
         (("check", "data.parquet", "--schema", "s.yaml", "--delimiter", ";"), "delimiter is for CSV files only"),
     ],

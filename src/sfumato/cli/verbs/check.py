@@ -11,6 +11,7 @@ from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Data, Json
 from sfumato.cli.progress import working
 from sfumato.cli.tables import opened
+from sfumato.errors import ArgumentError
 
 NOT_READY = 1  # the exit code where more than one cell in a hundred of a column is lost
 
@@ -30,11 +31,13 @@ def check(
     that was read off the rows is listed under `unconfirmed`: replace each by public knowledge, then empty that list.
     """
     from sfumato.checking import check as look
-    from sfumato.files import check_writable
+    from sfumato.files import check_writable, real_path
     from sfumato.schema.schema import Schema
 
     known = Schema.load(schema)
     if output is not None:
+        if real_path(output) == real_path(data):
+            raise ArgumentError(f"{output} is the table; write the proposed schema somewhere else")
         check_writable(output)
     source = opened(context, data)
     with working("reading the table"):

@@ -86,6 +86,8 @@ def test_categories_that_are_not_listed_are_added() -> None:
     [
         (["71,5", "1.234,5", "80,25"], "decimal comma"),
         (["$1,200", "$900", "37.2%", "€ 5"], "percent sign"),
+        (["1,200", "12,345", "1,000,000"], "separators"),
+        (["-1", "-2"], "fit no bin"),
         (["71;f;Ulm", "80;m;Bonn"], "--delimiter"),
         (["12 years", "old", "n. a."], "fit no bin"),
     ],
@@ -153,7 +155,7 @@ def test_ids() -> None:
 def test_units() -> None:
     unit = UnitCheck("person", 1, 200, 2000, 30, 1800, 10, 12, 15)
     nameless, over = unit_remarks(unit)
-    assert nameless.text == "30 rows have no person and do not count"
+    assert nameless.text == "rows without person, which do not count: 30"
     assert over.changes == {"rows": 12}
     assert over.text.startswith("1,800 rows (90 %) do not count, because their person has more than 1; with rows: 12")
     assert unit_remarks(UnitCheck("person", 1, 2000, 2000, 0, 1, 1, 1, 2)) == []
@@ -161,5 +163,5 @@ def test_units() -> None:
 
 def test_rows() -> None:
     empty, broken = row_remarks(100, 2, (RuleCheck("a >= b", 7), RuleCheck("c > 0", 0)))
-    assert "2 rows (2 %) are empty in every column" in empty.text
-    assert broken.text == "7 rows (7 %) break the rule `a >= b`"
+    assert "rows that are empty in every column: 2 (2 %)" in empty.text
+    assert broken.text == "rows that break the rule `a >= b`: 7 (7 %)"

@@ -16,6 +16,7 @@ from sfumato.checking.findings import UnitCheck
 from sfumato.errors import ArgumentError, SchemaError, TableError
 from sfumato.private.source import Source
 from sfumato.schema.layout import NOWHERE, Layout
+from sfumato.schema.schema import Number
 from sfumato.tables import open_table
 
 N = 20_000
@@ -114,7 +115,7 @@ def test_lines_that_cannot_be_split(tmp_path: Path) -> None:
     found = sf.check(path, {"columns": {"a": number(0, 9), "b": number(0, 9)}})
     assert found.rows == 5
     assert found.empty_rows == 3
-    assert "3 rows (60 %) are empty in every column" in texts(found)
+    assert "rows that are empty in every column: 3 (60 %)" in texts(found)
 
 
 def messy(rng: np.random.Generator, n: int) -> pd.DataFrame:
@@ -169,7 +170,7 @@ def test_a_stream_is_read_once(rng: np.random.Generator) -> None:
 
 
 def test_broken_rules_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(batch: pa.RecordBatch, schema: sf.Schema) -> dict[str, int]:
+    def broken(batch: pa.RecordBatch, columns: Any, plan: Any) -> dict[str, int]:
         return {"x > 3": int(sum(value <= 3 for value in batch.column("x").to_pylist())), "x >= 0": 0}
 
     frame = pd.DataFrame({"x": np.arange(100_000) % 10})
@@ -177,7 +178,7 @@ def test_broken_rules_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_check, "broken_rows", broken)
     found = sf.check(frame, {"columns": {"x": number(0, 9, step=1)}})
     assert [(each.rule, each.broken) for each in found.rules] == [("x > 3", 40_000), ("x >= 0", 0)]
-    assert texts(found) == "40,000 rows (40 %) break the rule `x > 3`"
+    assert texts(found) == "rows that break the rule `x > 3`: 40,000 (40 %)"
 
 
 def test_groups() -> None:
@@ -203,3 +204,35 @@ def test_bad_input() -> None:
         sf.check(frame, {})
     with pytest.raises(ArgumentError, match="engine must be"):
         sf.check(frame, {"columns": {"x": number(0, 9)}}, engine="spark")  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif("format" not in Number.model_fields, reason="a schema cannot say yet how numbers are written")
+def test_a_format_is_proposed() -> None:
+    frame = pd.DataFrame(
+        {"comma": [f"{i % 90},5" for i in range(500)], "money": [f"$1,{i % 900:03}" for i in range(500)]}
+    )
+    found = sf.check(frame, {"columns": {"comma": number(0, 100), "money": number(0, 2000)}})
+    assert not found.ready
+    assert sf.check(frame, found.patch).ready
+
+
+@pytest.mark.skipif("sentinels" not in Number.model_fields, reason="a schema cannot list yet what means missing")
+def test_what_the_schema_says_means_missing_is_missing() -> None:
+    frame = pd.DataFrame({"age": ["41", "-1", "?", "x"] * 50, "town": ["Ulm", "?", "", "Rome"] * 50})
+    town = {"type": "category", "values": ["Ulm"], "missing": ["?"]}
+    found = sf.check(frame, {"columns": {"age": number(0, 99, missing=["?", -1]), "town": town}})
+    age, town_found = (found.columns[name].tally for name in ("age", "town"))
+    assert (age.missing, age.unreadable, age.low) == (100, 50, 0)
+    assert (town_found.missing, town_found.unlisted) == (100, 50)
+
+
+@pytest.mark.skipif("constraints" not in sf.Schema.model_fields, reason="a schema has no rules yet")
+def test_rules_that_the_table_breaks() -> None:
+    frame = pd.DataFrame({"a": ["1", "5", "?", "7"], "b": ["2", "3", "4", "300"]})
+    columns = {"a": number(0, 9, step=1), "b": number(0, 9, step=1), "c": number(0, 18, step=1, derived="a + b")}
+    found = sf.check(frame, {"columns": columns, "constraints": ["a <= b"]})
+    assert [(each.rule, each.broken) for each in found.rules] == [("a <= b", 1)]
+    assert "rows that break the rule `a <= b`: 1 (25 %)" in texts(found)
+    assert set(found.columns) == {"a", "b"}  # what is computed need not be in the table
+    wrong = sf.check(frame.assign(c=["3", "9", "4", "18"]), {"columns": columns})
+    assert [each.broken for each in wrong.rules] == [2]

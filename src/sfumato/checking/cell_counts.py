@@ -89,7 +89,7 @@ def tally_cells(cells: pa.Array, bins: Bins) -> tuple[Tally, BoolArray]:
     is_missing = np.zeros(len(cells), dtype=bool)
     examples: Counter[str] = Counter()
     if absent.any():
-        is_missing[absent], examples = _absent(cells.filter(pa.array(absent)))
+        is_missing[absent], examples = _absent(cells.filter(pa.array(absent)), _signs(bins))
     missing, foreign = int(is_missing.sum()), int(absent.sum() - is_missing.sum())
     listed = not isinstance(bins, OrderedBins)
     found = Tally(
@@ -118,12 +118,16 @@ def _bounds(values: Any, bins: Bins) -> Tally:
     )
 
 
-def _absent(cells: pa.Array) -> tuple[BoolArray, Counter[str]]:
+def _signs(bins: Bins) -> pa.LargeStringArray:
+    """What a missing cell reads as: nothing, or what the schema lists under `missing`."""
+    return pa.array(["", *getattr(bins.column, "sentinel_texts", ())], pa.large_string())
+
+
+def _absent(cells: pa.Array, signs: pa.LargeStringArray) -> tuple[BoolArray, Counter[str]]:
     """Which of some cells in no ordinary bin are missing, and what the others hold."""
     written = texts(cells)
-    is_missing = pc.equal(written, "").to_numpy(zero_copy_only=False)
-    undecodable = _undecodable(cells, is_missing)
-    is_missing = is_missing & ~undecodable
+    undecodable = _undecodable(cells, pc.equal(written, "").to_numpy(zero_copy_only=False))
+    is_missing = pc.is_in(written, signs).to_numpy(zero_copy_only=False) & ~undecodable
     examples = Counter({UNDECODABLE: int(undecodable.sum())}) if undecodable.any() else Counter()
     if not is_missing.all():
         told = pc.value_counts(written.filter(pa.array(~is_missing & ~undecodable)))

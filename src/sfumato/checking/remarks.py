@@ -23,11 +23,9 @@ DIGITS_TOLD = 6
 LONGEST_EXAMPLE = 40  # letters
 CLAMPED_TOLD = 0.001  # of the cells: to clamp a few is what bounds are for
 NO_VALUE = {"?", "-", "--", ".", "*", "na", "n/a", "#n/a", "nan", "null", "nil", "none", "unknown", "missing", "nat"}
-WRITTEN = {  # how numbers may be written that cannot be read, and what to do about it
-    "they are written with a decimal comma": re.compile(r"[+-]?[0-9. ]+,[0-9]+"),
-    "they are written with separators, a sign of money or a percent sign": re.compile(r"\W{0,2}[0-9][0-9., ]*\W{0,2}"),
-    "they hold several fields: say what separates them with --delimiter": re.compile(r"[^;\t|]*[;\t|].*"),
-}
+COMMA = re.compile(r"[+-]?[0-9. ]+,[0-9]{1,2}")
+SIGNED = re.compile(r"([^\w.,;+-]{0,2} ?)[0-9][0-9., ]*( ?[^\w.,;+-]{0,2})")  # separators, a currency, a percent sign
+FIELDS = re.compile(r"[^;\t|]*[;\t|].*")
 
 
 def column_remarks(found: ColumnCheck, column: Column, *, is_label: bool, is_grouped: bool) -> list[Remark]:
@@ -54,7 +52,7 @@ def unit_remarks(unit: UnitCheck) -> list[Remark]:
     """What to look at in the rows of units."""
     remarks = []
     if unit.nameless:
-        told = f"{unit.nameless:,} rows have no {one_line(unit.column)} and do not count"
+        told = f"rows without {one_line(unit.column)}, which do not count: {unit.nameless:,}"
         remarks.append(Remark(None, "unit", told))
     if unit.dropped > LOST_LIMIT * unit.rows:
         rows = unit.nine_tenths
@@ -72,13 +70,13 @@ def row_remarks(rows: int, empty_rows: int, rules: tuple[RuleCheck, ...]) -> lis
     remarks = []
     if empty_rows:
         told = (
-            f"{empty_rows:,} rows ({percent(empty_rows / rows)}) are empty in every column; of a CSV file these are "
-            "lines with more or fewer fields than the header: look at quotes, line breaks, delimiter and encoding"
+            f"rows that are empty in every column: {empty_rows:,} ({percent(empty_rows / rows)}); of a CSV file, lines "
+            "with more or fewer fields than the header: look at quotes, line breaks, delimiter and encoding"
         )
         remarks.append(Remark(None, "rows", told))
     for each in rules:
         if each.broken:
-            told = f"{each.broken:,} rows ({percent(each.broken / rows)}) break the rule `{one_line(each.rule)}`"
+            told = f"rows that break the rule `{one_line(each.rule)}`: {each.broken:,} ({percent(each.broken / rows)})"
             remarks.append(Remark(None, "rule", told))
     return remarks
 
@@ -95,9 +93,9 @@ def _absent(found: ColumnCheck, column: Column, is_label: bool, is_grouped: bool
     fate = "count as missing" if column.missing else "fit no bin"
     fate = "and a row without a label does not count" if is_label else f"and {fate}"
     fate = "and count as the middle of the range" if is_grouped else fate
-    declared = {} if column.missing or is_label else {"missing": True}
+    declared = {} if column.missing or is_label or is_grouped else {"missing": True}
     if tally.missing and not column.missing:
-        advice = "; say `missing: true`" if declared and not is_grouped else ""
+        advice = "; say `missing: true`" if declared else ""
         yield Remark(found.name, "missing", f"{_count(found, tally.missing)} missing, {fate}{advice}", declared)
     if not tally.foreign:
         return
@@ -105,9 +103,11 @@ def _absent(found: ColumnCheck, column: Column, is_label: bool, is_grouped: bool
     if no_value and declared:
         fate += f"; if {_quoted(no_value[0])} stands for no value, say `missing: true`"
     what = "not in the list" if tally.unlisted else f"unreadable as a {found.type}"
-    told = f"{_count(found, tally.foreign)} {what}, {_examples(found)}, {fate}{_how_written(found)}"
-    added = _added(found, column) if isinstance(column, Category) and not found.hints.is_name else {}
-    changes = (declared if no_value else {}) | added
+    advice, changes = _how_written(found) if isinstance(column, Number) else ("", {})
+    told = f"{_count(found, tally.foreign)} {what}, {_examples(found)}, {fate}{advice}"
+    if isinstance(column, Category) and not found.hints.is_name:
+        changes = _added(found, column)
+    changes |= declared if no_value else {}
     yield Remark(found.name, "unlisted" if tally.unlisted else "unreadable", told, changes)
 
 
@@ -209,15 +209,30 @@ def _quoted(text: str) -> str:
     return f"'{line if len(line) <= LONGEST_EXAMPLE else line[:LONGEST_EXAMPLE] + '...'}'"
 
 
-def _how_written(found: ColumnCheck) -> str:
-    """What is special about numbers that cannot be read, where most of them are written alike."""
+def _how_written(found: ColumnCheck) -> tuple[str, dict[str, Any]]:
+    """How numbers are written that cannot be read, where most of them are written alike; and the format to declare."""
     texts = [text for text, _ in found.tally.commonest if text.lower() not in NO_VALUE]
-    if found.type != "number" or not texts:
-        return ""
-    for what, pattern in WRITTEN.items():
-        if sum(pattern.fullmatch(text) is not None for text in texts) > len(texts) / 2:
-            return f"; {what}"
-    return ""
+
+    def most(pattern: re.Pattern[str]) -> bool:
+        return sum(pattern.fullmatch(text) is not None for text in texts) > len(texts) / 2
+
+    if most(COMMA):
+        return _format("they are written with a decimal comma", "1.234,5")
+    if most(SIGNED):
+        signs = SIGNED.fullmatch(next(text for text in texts if SIGNED.fullmatch(text)))
+        assert signs is not None
+        what = "they are written with separators, a currency or a percent sign"
+        return _format(what, f"{signs[1]}1,234.5{signs[2]}")
+    if most(FIELDS):
+        return "; they hold several fields: say what separates them with --delimiter", {}
+    return "", {}
+
+
+def _format(what: str, format: str) -> tuple[str, dict[str, Any]]:
+    """The advice to declare how 1234.5 is written, where a schema can say so."""
+    if "format" not in Number.model_fields:
+        return f"; {what}", {}
+    return f"; {what}: say `format: {format!r}`", {"format": format}
 
 
 def _outward(value: float, low: float, step: float | None, *, up: bool) -> float:

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
 
-from sfumato.checking.samples import RowSample, UnitSample
+from sfumato.checking.samples import RowSample, UnitSample, filterable
 
 
 def batch(start: int, rows: int) -> pa.RecordBatch:
     return pa.record_batch({"x": np.arange(start, start + rows)})
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pc.run_end_encode(pa.array([1, 1, None, 500])),
+        pc.run_end_encode(pa.array(["a", "a", None, ""])),
+        pa.array(["a", "a", None, ""]).cast(pa.string_view()),
+        pa.array([b"a", b"\xff", None, b""]).cast(pa.binary_view()),
+        pa.array(["a", "a", None, ""]).dictionary_encode(),
+        pa.nulls(4),
+    ],
+    ids=lambda cells: str(cells.type).split("<")[0],
+)
+def test_of_cells_of_any_type_some_can_be_taken(cells: pa.Array) -> None:
+    made = filterable(pa.RecordBatch.from_arrays([cells], ["x"]))
+    assert made.column("x").to_pylist() == cells.to_pylist()
+    assert made.filter(pa.array([False, True, True, False])).column("x").to_pylist() == cells.to_pylist()[1:3]
 
 
 def test_few_rows_are_all_kept() -> None:

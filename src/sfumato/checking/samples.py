@@ -12,12 +12,34 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 KEYS = 2.0**64  # how many hashes there are
 KEY_SEED = 0x6D1B3A94C27F05E8  # which no made-up table shares: rows must not be drawn by what is in them
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def filterable(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same cells in types of which Arrow can take some.
+
+    Args:
+        batch: Rows of a table.
+
+    Returns:
+        The batch; views and runs, which Arrow's `filter` does not know, written out.
+    """
+    columns = [_written_out(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _written_out(cells: pa.Array) -> pa.Array:
+    if pa.types.is_run_end_encoded(cells.type):
+        return _written_out(pc.run_end_decode(cells))
+    if pa.types.is_string_view(cells.type):
+        return cells.cast(pa.large_string())
+    return cells.cast(pa.large_binary()) if pa.types.is_binary_view(cells.type) else cells
 
 
 @dataclass

@@ -17,7 +17,7 @@ from sfumato.checking.cell_counts import Tally, tally_cells
 from sfumato.checking.findings import Check, ColumnCheck, RuleCheck, UnitCheck
 from sfumato.checking.hints import Hints, is_on_grid, number_hints, text_hints
 from sfumato.checking.remarks import column_remarks, row_remarks, unit_remarks
-from sfumato.checking.samples import RowSample, UnitSample
+from sfumato.checking.samples import RowSample, UnitSample, filterable
 from sfumato.engines import Local
 from sfumato.errors import ArgumentError
 from sfumato.private.engines.local import in_flight, threads
@@ -145,7 +145,7 @@ class _Pass:
 
     def _jobs(self) -> Iterator[Callable[[], _Counted]]:
         """One piece of work a batch; rows are drawn here, in the order of the table."""
-        for batch in self._table.batches(self._read):
+        for batch in map(filterable, self._table.batches(self._read)):
             self._sample.add(batch)
             yield partial(self._count, batch)
 

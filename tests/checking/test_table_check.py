@@ -189,6 +189,19 @@ def test_groups() -> None:
     assert found.patch == found.schema
 
 
+def test_absurd_values_are_no_trouble() -> None:
+    huge = [1.7e308, -1.7e308, 1e-300, float("inf")]
+    frame = pd.DataFrame({"x": huge * 50, "y": huge * 50, "z": ["9" * 400, "-1e400", "1e5000", "0"] * 50})
+    stamps = pa.array([2**62, -(2**62), None, 0] * 50, pa.timestamp("s"))
+    table = pa.Table.from_pandas(frame).append_column("when", stamps)
+    when = {"type": "date", "min": "2000-01-01", "max": "2001-01-01"}
+    columns = {"x": number(0, 1, step=0.1), "y": number(0, 1), "z": number(0, 9), "when": when}
+    found = sf.check(table, {"columns": columns})
+    assert found.columns["x"].tally.high == 100
+    assert str(found)
+    assert found.patch.columns["when"].max >= found.schema.columns["when"].max
+
+
 def test_a_table_without_rows() -> None:
     found = sf.check(pd.DataFrame({"x": np.zeros(0)}), {"columns": {"x": number(0, 9)}})
     assert found.verdict == "not ready: the table has no rows"

@@ -66,6 +66,11 @@ def number_hints(values: FloatArray) -> Hints:
     values = values[np.isfinite(values)]
     if len(values) < RULES.fewest:
         return Hints()
+    with np.errstate(all="ignore"):  # differences of the largest floats
+        return _hints(values)
+
+
+def _hints(values: FloatArray) -> Hints:
     levels, counts = np.unique(values, return_counts=True)
     grid = _grid(levels)
     tail = (1.0 - RULES.nearly_all) / 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import numpy as np
 from sfumato.checking.findings import EXAMPLES_TOLD, LOST_LIMIT, ColumnCheck, RuleCheck, UnitCheck
 from sfumato.checking.hints import RULES, is_on_grid
 from sfumato.checking.proposal import Remark
-from sfumato.schema.layout import DEFAULT_BINS, EPOCH
+from sfumato.schema.layout import DEFAULT_BINS, EPOCH, days
 from sfumato.schema.schema import Category, Column, Date, Number
 from sfumato.text import one_line, percent
 
@@ -154,9 +155,8 @@ def _clamped(
     if isinstance(column, Number | Date):
         reach = f", as far as {_told(column, furthest)}" if furthest != bound else ""
         told += f" {_told(column, bound)}{reach}"
-        step = 1.0 if isinstance(column, Date) else column.step
         if furthest != bound and share > LOST_LIMIT:
-            changes[fact] = _written(column, _outward(furthest, origin, step, up=fact == "max"))
+            changes[fact] = _proposed(column, furthest, origin, up=fact == "max")
     return Remark(found.name, "clamped", f"{told}, and clamped to it", changes)
 
 
@@ -235,28 +235,30 @@ def _format(what: str, format: str) -> tuple[str, dict[str, Any]]:
     return f"; {what}: say `format: {format!r}`", {"format": format}
 
 
-def _outward(value: float, low: float, step: float | None, *, up: bool) -> float:
+def _proposed(column: Number | Date, value: float, origin: float, *, up: bool) -> Any:
     """A round bound beyond a value, on the grid of the column where it has one."""
+    if isinstance(column, Date):
+        year = _date(value).year
+        return (datetime.date(year, 12, 31) if up else datetime.date(year, 1, 1)).isoformat()
     context = Context(prec=BOUND_DIGITS, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     bound = float(context.create_decimal(Decimal(repr(float(value)))))
-    if step is None:
-        return bound
-    steps = (bound - low) / step
-    return low + (math.ceil(steps - 1e-9) if up else math.floor(steps + 1e-9)) * step
-
-
-def _written(column: Number | Date, value: float) -> Any:
-    """A value as the schema writes it."""
-    if isinstance(column, Date):
-        return (np.datetime64(EPOCH) + np.timedelta64(int(value), "D")).item().isoformat()
-    return int(value) if float(value).is_integer() else value
+    if column.step is not None:
+        steps = (bound - origin) / column.step
+        bound = origin + float(np.ceil(steps - 1e-9) if up else np.floor(steps + 1e-9)) * column.step
+    return int(bound) if bound.is_integer() else bound
 
 
 def _told(column: Number | Date, value: float) -> str:
     """A value for a reader."""
     if isinstance(column, Date):
-        return str(_written(column, value))
+        return _date(value).isoformat()
     return np.format_float_positional(value, precision=DIGITS_TOLD, fractional=False, trim="-")
+
+
+def _date(value: float) -> datetime.date:
+    """A date from its days, the first or last there is where they are too many: stored ones may be."""
+    least, most = days(datetime.date.min), days(datetime.date.max)
+    return EPOCH + datetime.timedelta(days=min(max(value, least), most))
 
 
 def _is_whole(text: str) -> bool:

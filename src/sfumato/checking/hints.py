@@ -23,6 +23,7 @@ class Rules:
     neighbours: int = 4  # on either side
     most_spikes: int = 10
     levels: int = 16  # with so few different values each has a bin anyhow
+    steps: float = 2.0**50  # up to the largest value: beyond them every float is a multiple
     filled: float = 0.01  # of the range, by nearly all values: bounds are wide
     nearly_all: float = 0.99
     distinct: float = 0.95  # of texts that look like names
@@ -104,7 +105,9 @@ def is_on_grid(values: FloatArray, origin: float, step: float) -> np.ndarray[Any
 def _grid(levels: FloatArray) -> float | None:
     if len(levels) < 2:
         return None
-    return next((step for step in GRIDS if is_on_grid(levels, 0.0, step).all()), None)
+    largest = max(abs(levels[0]), abs(levels[-1]))
+    fine = [step for step in GRIDS if largest < RULES.steps * step]
+    return next((step for step in fine if is_on_grid(levels, 0.0, step).all()), None)
 
 
 def _are_names(levels: FloatArray) -> bool:

@@ -245,7 +245,7 @@ def _proposed(column: Number | Date, value: float, origin: float, *, up: bool) -
     if column.step is not None:
         steps = (bound - origin) / column.step
         bound = origin + float(np.ceil(steps - 1e-9) if up else np.floor(steps + 1e-9)) * column.step
-    return int(bound) if bound.is_integer() else bound
+    return bound
 
 
 def _told(column: Number | Date, value: float) -> str:

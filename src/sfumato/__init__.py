@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _HOMES = {
+    "Check": "sfumato.checking",
     "Clustmix": "sfumato.mechanisms",
     "Draft": "sfumato.drafting",
     "Guarantee": "sfumato.guarantee",
@@ -22,6 +23,7 @@ _HOMES = {
     "Spending": "sfumato.progress",
     "Step": "sfumato.progress",
     "accounting": "sfumato",
+    "check": "sfumato.checking",
     "draft": "sfumato.drafting",
     "errors": "sfumato",
     "fit": "sfumato.api",
@@ -31,6 +33,7 @@ _HOMES = {
     "Training": "sfumato.training.settings",
 }
 __all__ = [
+    "Check",
     "Clustmix",
     "Draft",
     "Guarantee",
@@ -47,6 +50,7 @@ __all__ = [
     "Training",
     "__version__",
     "accounting",
+    "check",
     "draft",
     "errors",
     "fit",
@@ -58,6 +62,7 @@ __all__ = [
 if TYPE_CHECKING:
     from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
+    from sfumato.checking import Check, check
     from sfumato.drafting import Draft, draft
     from sfumato.engines import Local
     from sfumato.estimator import PrivateMixture

@@ -50,7 +50,7 @@ class Draft:
     schema: Schema
     left_out: Mapping[str, str]
     notes: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         facts = [fact for fact in self.schema.unconfirmed if not fact.endswith(LEFT_OUT)]
@@ -68,7 +68,7 @@ def draft(
     drop: Collection[str] = (),
     missing: Collection[Any] = (),
     codebook: str | Path | None = None,
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Draft:
     """Draft a schema for a table. The draft is as private as the rows that it was read off.
 

@@ -21,7 +21,7 @@ WINDOWS = "cp1252"  # the same, but for quotes, dashes and the euro where Latin-
 CONTROLS = bytes(range(0x80, 0xA0))
 
 
-def sniff(path: Path, given: Mapping[str, str]) -> dict[str, str]:
+def sniff(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options that a CSV file needs beside those that are given; just those for every other kind of file.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -64,9 +64,10 @@ def schema(
     print(f"  {_fit_line(data, output, found.options)}")
 
 
-def _fit_line(data: Path, output: Path, options: Mapping[str, str]) -> str:
+def _fit_line(data: str, output: Path, options: Mapping[str, Any]) -> str:
     """The command that fits the table by the schema."""
-    words = ["sfumato", "fit", str(data), "--schema", str(output)]
+    words = ["sfumato", "fit", data, "--schema", str(output)]
     for name, value in options.items():
-        words += [f"--{FLAGS.get(name, name)}", value]
+        flag = f"--{FLAGS.get(name, name).replace('_', '-')}"
+        words += [flag] if value is True else [flag, str(value)]
     return shlex.join([*words, "--epsilon", "1", "--delta", "1e-6", "-o", "release.sfumato"])

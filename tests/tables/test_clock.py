@@ -124,6 +124,12 @@ def test_cells_of_another_kind_are_unreadable(cells: pa.Array, column: Clocked) 
     assert np.isnan(read(other, column)).all()
 
 
+def test_no_cell_is_too_long_a_duration() -> None:
+    weeks = [" ".join(["999999999999w"] * count) for count in (1, 9, 20, 1000)]
+    expected = [3600.0, 999999999999.0 * 604_800, 9.0 * 999999999999 * 604_800, NAN, NAN]
+    np.testing.assert_allclose(read(["1h", *weeks], Duration(min=0, max="1d")), expected)
+
+
 @pytest.mark.filterwarnings("error")
 def test_bare_numbers_are_durations_by_their_unit() -> None:
     for unit, size in {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}.items():

@@ -27,6 +27,8 @@ MONTHS = (
 )
 PIVOT = 69  # of two digits for a year, this and above are of the 1900s, as POSIX has it
 
+LONGEST_DURATION = 128  # letters, so that no sum of amounts is beyond 64 bits
+
 UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 CODES = {
     "Y": r"(?P<Y>\d{4})",
@@ -99,6 +101,8 @@ def duration(text: str) -> Reading | None:
     >>> [duration(text).second for text in ("1:30", "-1 day, 23:00:00", "-PT1H", "1 week, 2 days")]
     [5400, -3600, -3600, 777600]
     """
+    if len(text) > LONGEST_DURATION:
+        return None
     clock = _CLOCK.fullmatch(text)
     if clock is not None:
         days, sign, hours, minutes, seconds = clock.groups(default="0")

@@ -35,7 +35,8 @@ class View:
             len(set(self.columns)) == len(self.columns), "a view shows a column once"
         )  # so it is no larger than rows
         for cells, starts in zip(self.cells, self.starts, strict=True):
-            rising = starts.ndim == 1 and len(starts) > 0 and starts[0] == 0 and (np.diff(starts) > 0).all()
+            # Compared, not subtracted: a difference of int64 may wrap around.
+            rising = starts.ndim == 1 and len(starts) > 0 and starts[0] == 0 and (starts[1:] > starts[:-1]).all()
             insist(rising and starts[-1] < cells, "bins begin at the first cell, each beyond the last, all on the grid")
 
     def sizes(self, cells: tuple[int, ...]) -> tuple[int, ...]:

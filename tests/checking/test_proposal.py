@@ -49,6 +49,15 @@ def test_a_column_is_left_out_with_what_was_proposed_for_it() -> None:
     assert found.unconfirmed == ("columns.town (left out)",)
 
 
+def test_a_column_left_out_takes_no_facts_of_others_along() -> None:
+    number = {"type": "number", "min": 0, "max": 20}
+    schema = Schema.of({"columns": {"town.size": number, "town.area": number, "town": number, "age": number}})
+    changed = Remark("town.size", "clamped", "", {"max": 95})
+    dropped = [Remark(name, "id", "", drops=True) for name in ("town.area", "town")]
+    found = proposed(schema, [changed, *dropped])
+    assert found.unconfirmed == ("columns.town.size.max", "columns.town.area (left out)", "columns.town (left out)")
+
+
 def test_label_and_last_column_stay() -> None:
     drops = [Remark(name, "id", "", drops=True) for name in SCHEMA.columns]
     assert set(proposed(SCHEMA, drops).columns) == {"town", "ill"}

@@ -76,6 +76,10 @@ def test_absurd_numbers_tell_nothing() -> None:
     assert find_unread([], ["a", "b"]) == ()
 
 
+def test_an_answer_without_numbers_tells_nothing() -> None:
+    assert find_unread([NoisyAnswer("histograms", [], [], WHAT)], ["a", "b"]) == ()
+
+
 def test_a_table_too_small_to_tell() -> None:
     found = find_unread([answer(-COUNTS, 50.0)], ["a", "b"])
     assert unread_lines(found) == ["all columns fit their bins, within noise"]

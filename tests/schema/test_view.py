@@ -49,3 +49,14 @@ def test_a_view_of_other_columns_is_refused(cells: tuple[int, ...]) -> None:
 def test_a_negative_column_is_no_column() -> None:
     with pytest.raises(ArgumentError):
         View((-1,), (6,), (np.array([0]),)).sizes((6,))
+
+
+def test_large_tables_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    starts = tuple(np.unique(np.append(0, rng.integers(0, size, 20))) for size in (300, 40_000))
+    cells = rng.integers(-1, [[300], [40_000]], (2, 5000)).astype(np.int32)
+    by_table = View((0, 1), (300, 40_000), starts).codes(cells)
+    monkeypatch.setattr("sfumato.schema.view.MOST_TABLE_CELLS", 1000)
+    view = View((0, 1), (300, 40_000), starts)
+    np.testing.assert_array_equal(view.codes(cells), by_table)
+    assert "_tables" not in vars(view)

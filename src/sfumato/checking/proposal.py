@@ -49,21 +49,21 @@ def proposed(schema: Schema, remarks: Iterable[Remark]) -> Schema:
     """
     data = schema.dump()
     columns: dict[str, Any] = data["columns"]
-    facts: list[str] = []
+    facts: dict[str, str | None] = {}  # and the column of each: of a name with a dot the fact does not tell it
     for remark in remarks:
         if remark.kind == "unit" and remark.changes:
             data["unit"] = data["unit"] | remark.changes
-            facts += [f"unit.{fact}" for fact in remark.changes]
+            facts |= {f"unit.{fact}": None for fact in remark.changes}
         elif remark.drops and remark.column in columns and _can_drop(schema, columns, remark.column):
             del columns[remark.column]
-            facts = [fact for fact in facts if not fact.startswith(f"columns.{remark.column}.")]
-            facts.append(f"columns.{remark.column} (left out)")
+            facts = {fact: column for fact, column in facts.items() if column != remark.column}
+            facts[f"columns.{remark.column} (left out)"] = remark.column
         elif remark.changes and remark.column in columns:
             for fact, value in remark.changes.items():
                 changed = _changed(columns[remark.column], fact, value)
                 if _is_column(changed):
                     columns[remark.column] = changed
-                    facts.append(f"columns.{remark.column}.{fact}")
+                    facts[f"columns.{remark.column}.{fact}"] = remark.column
     unconfirmed = list(dict.fromkeys([*schema.unconfirmed, *facts]))
     return Schema.of(data | {"columns": columns} | ({"unconfirmed": unconfirmed} if unconfirmed else {}))
 

@@ -140,7 +140,9 @@ def _histograms(answer: NoisyAnswer, width: int) -> Iterator[tuple[int, FloatArr
 
 
 def _is_plausible(answer: NoisyAnswer) -> bool:
-    return bool(max(np.abs(answer.values).max(initial=0.0), answer.sd.max(), 1.0 / answer.sd.min()) < PLAUSIBLE)
+    if not answer.values.size:
+        return False
+    return bool(max(np.abs(answer.values).max(), answer.sd.max(), 1.0 / answer.sd.min()) < PLAUSIBLE)
 
 
 def _whole(numbers: Any) -> list[int]:

@@ -70,6 +70,7 @@ __all__ = [
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
 MERGE_TAG, TEXT_TAG = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:str"
 NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+DRAFT_NOTE = "# PRIVATE: read off rows. fit refuses this schema until all of it is confirmed to be public knowledge."
 # After columns.NAME and groups.NAME.columns pydantic names the kind that it tried, which the reader knows.
 TRIED = {("columns", 2), ("groups", 3)}
 
@@ -383,7 +384,7 @@ class Schema(BaseModel):
             if data.get(kind):
                 lines += [f"{kind}:", *(f"  {_flow(name)}: {_flow(item)}" for name, item in data[kind].items())]
         if self.unconfirmed:
-            lines += ["unconfirmed:", *(f"  - {_flow(item)}" for item in self.unconfirmed)]
+            lines += [DRAFT_NOTE, "unconfirmed:", *(f"  - {_flow(item)}" for item in self.unconfirmed)]
         return "\n".join(lines) + "\n"
 
     def require_confirmed(self) -> None:

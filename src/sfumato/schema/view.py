@@ -11,6 +11,8 @@ import numpy as np
 from sfumato.errors import insist
 from sfumato.schema.grid import IntArray
 
+MOST_TABLE_CELLS = 1 << 24  # of tables: those of many fine columns would not fit into memory
+
 CodeArray = np.ndarray[Any, np.dtype[np.int16] | np.dtype[np.int32]]
 
 
@@ -18,8 +20,8 @@ CodeArray = np.ndarray[Any, np.dtype[np.int16] | np.dtype[np.int32]]
 class View:
     """Columns, how many cells the grid of each has, and the first cells of the runs that are its bins.
 
-    Every number of a row is looked up in a public table of its column, so that what is seen of a row is a function of
-    that row alone.
+    Every number of a row is looked up in a public table of its column, or among the starts where tables are too large,
+    so that what is seen of a row is a function of that row alone.
 
     >>> View((1,), (5,), (np.array([0, 3]),)).codes(np.array([[0, 1], [-1, 4]], dtype=np.int16)).tolist()
     [[-1, 1]]
@@ -57,6 +59,10 @@ class View:
     def codes(self, cells: CodeArray) -> CodeArray:
         """The bins of rows coded to cells, (columns, rows)."""
         found = np.empty((len(self.columns), cells.shape[1]), dtype=np.int32)
+        if sum(self.cells) > MOST_TABLE_CELLS:
+            for i, (column, starts) in enumerate(zip(self.columns, self.starts, strict=True)):
+                found[i] = np.searchsorted(starts, cells[column], "right") - 1  # -1 is before the first start
+            return found
         for i, (column, table) in enumerate(zip(self.columns, self._tables, strict=True)):
             np.take(table, cells[column], out=found[i], mode="wrap")  # -1 wraps to the last entry
         return found

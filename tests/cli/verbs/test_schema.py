@@ -27,6 +27,7 @@ def test_schema_as_json(folder: Path, call: Call) -> None:
     assert [*found["left_out"]] == ["a", "b"]
     assert found["schema"] == json.loads(Path("draft.json").read_text())
     assert found["output"] == "draft.json"
+    assert found["private"].startswith("PRIVATE")
     told = call("schema", "odd.csv", "-o", "draft.json")
     assert "left out b" in told.out
 

@@ -14,6 +14,7 @@ from sfumato.cli.parameters import Data, Json
 from sfumato.cli.progress import working
 from sfumato.cli.tables import opening
 
+DRAFT_IS_PRIVATE = "PRIVATE: read off the rows, without noise. Do not publish it before it is confirmed."
 FLAGS = {"encoding": "csv-encoding"}  # options of `open_table` that have another name here
 
 
@@ -53,7 +54,7 @@ def schema(
     facts = len(found.schema.unconfirmed)
     if as_json:
         told_too = {"left_out": found.left_out, "notes": found.notes, "options": found.options}
-        print_json({"schema": found.schema.dump(), **told_too, "output": str(output)})
+        print_json({"private": DRAFT_IS_PRIVATE, "schema": found.schema.dump(), **told_too, "output": str(output)})
         return
     print(f"wrote {output}: {len(found.schema.columns)} columns, {facts} facts read off the rows")
     for line in told(found):

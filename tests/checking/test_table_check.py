@@ -16,7 +16,6 @@ from sfumato.checking.findings import UnitCheck
 from sfumato.errors import ArgumentError, SchemaError, TableError
 from sfumato.private.source import Source
 from sfumato.schema.layout import NOWHERE, Layout
-from sfumato.schema.schema import Number
 from sfumato.tables import open_table
 
 N = 20_000
@@ -219,7 +218,6 @@ def test_bad_input() -> None:
         sf.check(frame, {"columns": {"x": number(0, 9)}}, engine="spark")  # type: ignore[arg-type]
 
 
-@pytest.mark.skipif("format" not in Number.model_fields, reason="a schema cannot say yet how numbers are written")
 def test_a_format_is_proposed() -> None:
     frame = pd.DataFrame(
         {"comma": [f"{i % 90},5" for i in range(500)], "money": [f"$1,{i % 900:03}" for i in range(500)]}
@@ -229,7 +227,6 @@ def test_a_format_is_proposed() -> None:
     assert sf.check(frame, found.patch).ready
 
 
-@pytest.mark.skipif("sentinels" not in Number.model_fields, reason="a schema cannot list yet what means missing")
 def test_what_the_schema_says_means_missing_is_missing() -> None:
     frame = pd.DataFrame({"age": ["41", "-1", "?", "x"] * 50, "town": ["Ulm", "?", "", "Rome"] * 50})
     town = {"type": "category", "values": ["Ulm"], "missing": ["?"]}

@@ -25,6 +25,7 @@ import pytest
 import sfumato as sf
 from sfumato import cli
 from sfumato.accounting import calibrate
+from sfumato.drafting.confirming import accepted
 from sfumato.errors import (
     ArgumentError,
     BudgetError,
@@ -39,7 +40,6 @@ from sfumato.errors import (
 from sfumato.ledger.account import Ask
 from sfumato.private.accounting import Adjacency
 from sfumato.rows_file import write_rows
-from sfumato.schema.draft import draft_schema
 
 PAGE = Path(__file__).parent.parent / "docs" / "errors.md"
 INTRODUCTION = """\
@@ -419,27 +419,75 @@ TABLES = [
         "the label of a draft is no column",
         "schema data.csv --label zip -o new.yaml",
         SchemaError,
-        lambda: draft_schema("data.csv", "zip"),
+        lambda: sf.draft("data.csv", "zip"),
     ),
     Case(
         "the label of a draft has too many values",
         "schema many.csv --label id -o new.yaml",
         SchemaError,
-        lambda: draft_schema("many.csv", "id"),
+        lambda: sf.draft("many.csv", "id"),
         {"many.csv": "id,age\n" + "".join(f"{SECRETS[1]}{i},{i}\n" for i in range(ROWS))},
     ),
     Case(
         "nothing in the table to draft from",
         "schema empty.csv -o new.yaml",
         SchemaError,
-        lambda: draft_schema("empty.csv"),
+        lambda: sf.draft("empty.csv"),
         {"empty.csv": "a,b\n,\n"},
+    ),
+    Case(
+        "the unit of a draft is no column",
+        "schema data.csv --unit person -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", unit="person"),
+    ),
+    Case(
+        "a column to drop is none",
+        "schema data.csv --drop zip -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", drop=["zip"]),
+    ),
+    Case(
+        "the label is to be dropped",
+        "schema data.csv --label ill --drop ill -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", "ill", drop=["ill"]),
+    ),
+    Case(
+        "no such code book",
+        "schema data.csv --codebook none.csv -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", codebook="none.csv"),
+    ),
+    Case(
+        "a code book without values or bounds",
+        "schema data.csv --codebook codes.csv -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", codebook="codes.csv"),
+        {"codes.csv": "column,label\nage,years\n"},
+    ),
+    Case(
+        "a code book with one bound",
+        "schema data.csv --codebook codes.csv -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", codebook="codes.csv"),
+        {"codes.csv": "column,min,max\nage,0,\n"},
+    ),
+    Case(
+        "bounds are not confirmed at once",
+        "confirm draft.yaml --accept min",
+        ArgumentError,
+        lambda: accepted(sf.Schema.load("draft.yaml"), ["min"]),
+        {"draft.yaml": SCHEMA + "unconfirmed: [columns.age.min]\n"},
     ),
 ]
 SCHEMAS = [
     Case("the schema does not exist", fit_line(schema="none.yaml"), SchemaError, lambda: fit(schema="none.yaml")),
     faulty_schema("not YAML", "columns: {age: [\n"),
     faulty_schema("not a mapping", "- age\n- town\n"),
+    faulty_schema("an empty list of what means missing", "columns: {a: {type: number, min: 0, max: 1, missing: []}}\n"),
+    faulty_schema("what means missing is unquoted", "columns: {a: {type: number, min: 0, max: 1, missing: [no]}}\n"),
+    faulty_schema("a value that means missing", "columns: {a: {type: category, values: [x, y], missing: [y]}}\n"),
     faulty_schema("no columns", "label: ill\n"),
     faulty_schema("a key given twice", SCHEMA + "label: age\n"),
     faulty_schema("an unknown key", SCHEMA + "lable: ill\n"),
@@ -450,6 +498,22 @@ SCHEMAS = [
     faulty_schema("min equal to max", column("{type: number, min: 5, max: 5}")),
     faulty_schema("min above max", column("{type: number, min: 9, max: 3}")),
     faulty_schema("dates in the wrong order", column("{type: date, min: 2021-01-01, max: 2020-01-01}")),
+    faulty_schema("a time that is none", column("{type: time, min: '25:00'}")),
+    faulty_schema("a duration without a length", column("{type: duration, min: 0d, max: 1 month}")),
+    faulty_schema("a moment that is none", column("{type: datetime, min: 2020-01-01, max: 2020-02-30}")),
+    faulty_schema(
+        "a time zone that is none", column("{type: datetime, min: 2020-01-01, max: 2021-01-01, zone: Vienna}")
+    ),
+    faulty_schema(
+        "a format of dates without a year", column("{type: date, min: 2020-01-01, max: 2021-01-01, format: '%d.%m.'}")
+    ),
+    faulty_schema(
+        "a format of dates with an unknown code", column("{type: date, min: 2020-01-01, max: 2021-01-01, format: '%x'}")
+    ),
+    faulty_schema(
+        "a format of numbers that shows another one", column("{type: number, min: 0, max: 9, format: '$9.99'}")
+    ),
+    faulty_schema("booleans with one spelling", column("{type: boolean, values: {true: 'Y', false: 'Y'}}")),
     faulty_schema("bounds that are no numbers", column("{type: number, min: low, max: high}")),
     faulty_schema("a bound that is infinite", column("{type: number, min: 0, max: .inf}")),
     faulty_schema("a step of 0", column("{type: number, min: 0, max: 9, step: 0}")),
@@ -604,14 +668,14 @@ OUTPUTS = [
         "a draft over a database's log",
         "schema data.csv -o l.db-wal",
         OutputError,
-        lambda: draft_schema("data.csv")[0].save("l.db-wal"),
+        lambda: sf.draft("data.csv").schema.save("l.db-wal"),
         {"l.db": books},
     ),
     Case(
         "a draft into a folder that is not there",
         "schema data.csv -o nowhere/new.yaml",
         OutputError,
-        lambda: draft_schema("data.csv")[0].save("nowhere/new.yaml"),
+        lambda: sf.draft("data.csv").schema.save("nowhere/new.yaml"),
     ),
     Case(
         "rows into a folder that is not there",

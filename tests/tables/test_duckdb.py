@@ -25,12 +25,12 @@ def test_duckdb_types() -> None:
         '1 AS "a.b", 2 AS A, 3 AS a, 4 AS "q""q"',
     ]
     relation = duckdb.connect().sql(f"SELECT {', '.join(columns)}")
-    expected = {"wide": str(2**128 - 1), "sum": "-5", "e": "x", "bits": "101", "t": "2019-12-31T22:00:00", "far": ""}
+    expected = {"wide": str(2**128 - 1), "sum": "-5", "e": "x", "bits": "101", "t": "2019-12-31T22:00:00Z", "far": ""}
     for name, text in (expected | {"a.b": "1", "A": "2", "a": "3", 'q"q': "4"}).items():
         assert cell_texts(relation, name) == [text]
-    for name in ("clock", "list"):
-        with pytest.raises(TableError, match=f"column '{name}' of the relation has type"):
-            open_table(relation).batches([name])
+    assert cell_texts(relation, "clock") == ["10:00:00"]
+    with pytest.raises(TableError, match="column 'list' of the relation has type"):
+        open_table(relation).batches(["list"])
 
 
 def test_an_unfinished_pass_over_a_relation_does_not_stop_the_next() -> None:

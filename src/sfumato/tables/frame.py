@@ -86,7 +86,7 @@ def _typed(series: pd.Series) -> Reader:
     if isinstance(dtype, pd.SparseDtype):
         return _typed(pd.Series(np.asarray(series.array)))
     if isinstance(dtype, pd.DatetimeTZDtype):
-        series = series.dt.tz_convert(None)
+        series = series.dt.tz_convert("UTC")
     pa.array(series.iloc[:0], from_pandas=True)  # a type that Arrow does not know fails here, before any cell
 
     def read(rows: slice) -> pa.Array:

@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from sfumato.errors import MissingExtraError, OutputError
-from sfumato.tables.cells import TEXT, is_textual
+from sfumato.tables.cells import is_textual
 from sfumato.tables.objects import object_texts
 from sfumato.text import WHITESPACE, one_line
 
@@ -43,24 +43,29 @@ def _delimited(delimiter: str) -> Callable[..., AbstractContextManager[Write]]:
     @contextmanager
     def opened(file: Any, compression: str | None, schema: pa.Schema) -> Iterator[Write]:
         options = pa.csv.WriteOptions(delimiter=delimiter)
-        spelled = pa.schema([(each.name, TEXT if pa.types.is_duration(each.type) else each.type) for each in schema])
-
-        def write(batch: pa.RecordBatch) -> None:
-            cells = [_spelled(each) if pa.types.is_duration(each.type) else each for each in batch.columns]
-            writer.write_batch(pa.RecordBatch.from_arrays(cells, schema=spelled))
-
         with ExitStack() as stack:
             sink: Any = file
             if compression is not None:
                 sink = stack.enter_context(pa.CompressedOutputStream(file, compression))
-            writer = stack.enter_context(pa.csv.CSVWriter(sink, spelled, write_options=options))
-            yield write
+            writer = stack.enter_context(pa.csv.CSVWriter(sink, _empty(schema).schema, write_options=options))
+            yield lambda batch: writer.write_batch(_without_durations(batch))
 
     return opened
 
 
+def _without_durations(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with durations as texts, for formats that have none."""
+    cells = [_spelled(each) if pa.types.is_duration(each.type) else each for each in batch.columns]
+    return pa.RecordBatch.from_arrays(cells, batch.schema.names)
+
+
+def _empty(schema: pa.Schema) -> pa.RecordBatch:
+    """No rows, and no durations."""
+    return _without_durations(pa.RecordBatch.from_pylist([], schema=schema))
+
+
 def _spelled(column: pa.Array) -> pa.Array:
-    """The text that each cell reads as, for formats that have no type for it."""
+    """The text that each cell reads as."""
     return pc.utf8_trim(object_texts(column.to_pylist()), characters=WHITESPACE)
 
 
@@ -126,10 +131,10 @@ def _duckdb(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
         raise MissingExtraError("writing DuckDB needs an extra: pip install sfumato[duckdb]") from None
     path.unlink(missing_ok=True)  # an empty file is no database
     with _saying("DuckDB", duckdb.Error), closing(duckdb.connect(str(path))) as connection:
-        connection.from_arrow(schema.empty_table()).create(_quoted(table))
+        connection.from_arrow(pa.Table.from_batches([_empty(schema)])).create(_quoted(table))
 
         def write(batch: pa.RecordBatch) -> None:
-            connection.from_arrow(pa.Table.from_batches([batch])).insert_into(_quoted(table))
+            connection.from_arrow(pa.Table.from_batches([_without_durations(batch)])).insert_into(_quoted(table))
 
         yield write
 

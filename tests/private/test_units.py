@@ -167,7 +167,7 @@ def test_rows_of_a_unit_that_are_the_same_have_a_chance_each() -> None:
     assert (visits_that_count(np.array([7] * 9 + [3]), Units(10, KEY))[[3, 7]] == [PEOPLE, 9 * PEOPLE]).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(ROW, max_size=12), st.randoms(use_true_random=False), st.integers(1, 3))
 def test_neither_order_nor_other_units_choose(rows: list[tuple[str, int, str]], random: Random, unit_rows: int) -> None:
     shuffled = random.sample(rows, len(rows))

@@ -40,6 +40,19 @@ def one_line(text: str) -> str:
     return line if len(line) <= LONGEST_SHOWN else f"{line[:LONGEST_SHOWN]}..."
 
 
+def percent(share: float) -> str:
+    """A share as it is told: never 0 where there is some, nor 100 where some is wanting.
+
+    >>> percent(0.2), percent(0.0123), percent(0.00001), percent(0.99999), percent(0)
+    ('20 %', '1.2 %', '<0.1 %', '>99.9 %', '0 %')
+    """
+    if 0.0 < share < 0.001:
+        return "<0.1 %"
+    if 0.999 < share < 1.0:
+        return ">99.9 %"
+    return f"{round(100.0 * share, 1):g} %"
+
+
 def rounded_up(value: float | None, digits: int = 3) -> str:
     """A cost or a promise in few digits, rounded to the side on which it still holds.
 

@@ -47,3 +47,19 @@ def test_pandas_types_that_have_no_reading(series: pd.Series) -> None:
     list(table.batches(["ok"]))
     with pytest.raises(TableError, match="column 'c' of the table has type"):
         table.batches(["c"])
+
+
+def test_names_of_columns_become_text() -> None:
+    frame = pd.DataFrame([[1, 2, 3, 4, 5]], columns=pd.Index([0, None, "b", 2.5, pd.Timestamp("2020-01-01")]))
+    table = open_table(frame)
+    assert table.names == ("0", "1", "b", "2.5", "2020-01-01")
+    assert [text for _, text, _ in readings(table, "1")] == ["2"]
+    unnamed = pd.DataFrame([[1, 2]], columns=[float("nan"), pd.NaT])
+    assert open_table(unnamed).names == ("0", "1")
+    levels = pd.MultiIndex.from_tuples([("visit", 1), ("visit", 2), ("age", "")])
+    assert open_table(pd.DataFrame([[1, 2, 3]], columns=levels)).names == ("visit_1", "visit_2", "age")
+
+
+def test_names_that_become_one_text_are_told() -> None:
+    with pytest.raises(TableError, match="more than one column '0'; rename all but one"):
+        open_table(pd.DataFrame([[1, 2]], columns=["0", 0])).batches(["0"])

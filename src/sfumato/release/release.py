@@ -19,8 +19,9 @@ from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
 from sfumato.models import GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
+from sfumato.release.unread import Unread, find_unread
 from sfumato.schema.columns import Category, Column, Datetime, Number
-from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.layout import NOWHERE, FloatArray, Layout
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 from sfumato.training.settings import Training
@@ -73,6 +74,18 @@ class Release:
     def encoding(self) -> str:
         """How columns become numbers."""
         return self.model.encoding
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """The share of each feature's cells that fitted no bin, with its noise, from the noisy answers alone.
+
+        It may be published with the release. () where no answer tells: in a compact file, or of columns in groups. Of a
+        column with `missing: true` every cell fits a bin.
+        """
+        found = find_unread(self.answers, self.layout.names)
+        columns = zip(self.layout.names, self.layout.bins, strict=True)
+        may_miss = {name for name, bins in columns if bins.missing != NOWHERE}
+        return tuple(each for each in found if each.column not in may_miss)
 
     @property
     def class_weights(self) -> FloatArray:

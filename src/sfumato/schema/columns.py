@@ -16,9 +16,10 @@ import datetime
 import math
 import re
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -30,7 +31,9 @@ from pydantic import (
     FailFast,
     Field,
     PlainSerializer,
+    SerializerFunctionWrapHandler,
     field_validator,
+    model_serializer,
     model_validator,
 )
 
@@ -152,6 +155,47 @@ class _Column(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     missing: Annotated[bool, Field(strict=True)] = False
+    sentinels: tuple[CategoryValue, ...] = ()
+    """What means missing besides an empty cell; a schema says it as `missing: [...]`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _list_sentinels(cls, data: Any) -> Any:
+        """Take a list under `missing` as a yes, and what is in it as sentinels."""
+        if not isinstance(data, dict):
+            return data
+        if "sentinels" in data:
+            raise ValueError("sentinels: list what means missing under `missing`")
+        said = data.get("missing", False)
+        if isinstance(said, bool):
+            return data
+        if not isinstance(said, (list, tuple)):
+            raise ValueError("missing: write true, false or a list of the texts that mean it")
+        _check_sentinels(said)
+        return data | {"missing": True, "sentinels": tuple(said)}
+
+    @model_serializer(mode="wrap")
+    def _merge_sentinels(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Say sentinels as a schema does."""
+        data: dict[str, Any] = handler(self)
+        sentinels = data.pop("sentinels", ())
+        return data | {"missing": list(sentinels)} if sentinels else data
+
+    @property
+    def sentinel_texts(self) -> tuple[str, ...]:
+        """The sentinels as cells are compared with them."""
+        return tuple(map(category_text, self.sentinels))
+
+
+def _check_sentinels(values: Sequence[Any]) -> None:
+    if not 0 < len(values) <= LIMITS.bins:
+        raise ValueError("missing: list at least one text, or write true or false")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise ValueError("missing: YAML reads an unquoted yes, no, date or null as such; quote it in the list")
+        check_text(category_text(value))
+    if len(set(map(category_text, values))) < len(values):
+        raise ValueError("missing has a text twice")
 
 
 class Ordered(_Column):
@@ -190,6 +234,8 @@ class Number(Ordered):
                 raise ValueError(f"atom {atom:g} is outside min and max")
             if self.step is not None and not _on_grid(atom, self.min, self.step):
                 raise ValueError(f"atom {atom:g} is not min plus a whole number of steps")
+            if category_text(atom) in self.sentinel_texts:
+                raise ValueError(f"{atom:g} cannot be an atom and mean missing; take one of the two away")
         if self.format is not None:
             notation.number_format(self.format)
         return self
@@ -359,6 +405,13 @@ OrderedColumn: TypeAlias = Number | Clocked
 
 class Listed(_Column):
     """A column of a public list of values."""
+
+    @model_validator(mode="after")
+    def _check_apart(self) -> Self:
+        for text in self.sentinel_texts:
+            if text in self.texts:
+                raise ValueError(f"{text!r} cannot be a value and mean missing; take one of the two away")
+        return self
 
     @property
     @abstractmethod

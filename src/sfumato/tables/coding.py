@@ -47,7 +47,16 @@ def find_cells(cells: pa.Array, bins: Bins) -> IntArray:
 
 
 def values_of(cells: pa.Array, bins: OrderedBins) -> FloatArray:
-    """The value of every cell of an ordered column, as its kind of column is read; NaN where it has none."""
+    """The value of every cell of an ordered column; NaN where it has none, or reads as one that means missing."""
+    values = _read(cells, bins)
+    if not bins.column.sentinels:
+        return values
+    absent = _read(pa.array(bins.column.sentinel_texts, type=pa.large_string()), bins)
+    return np.where(np.isin(values, absent), np.nan, values)
+
+
+def _read(cells: pa.Array, bins: OrderedBins) -> FloatArray:
+    """The value of every cell, as its kind of column is read."""
     column = bins.column
     if column.type != "number":
         return clock_values(cells, column)

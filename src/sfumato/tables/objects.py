@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -103,6 +104,7 @@ _READERS: dict[type, Callable[[Any], str | None]] = {
     Decimal: decimal_text,
     date: date.isoformat,
     datetime: _datetime,
+    UUID: str,
     pd.Timestamp: _timestamp,
     time: _time,
     timedelta: _timedelta,

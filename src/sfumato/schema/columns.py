@@ -7,7 +7,7 @@ of them each of its `texts` leads.
 >>> Time(step="15 min").span.step, Time().typed(np.array([30_600.0]), None).tolist()
 (900.0, [datetime.time(8, 30)])
 >>> Boolean(values={True: "J", False: "N"}).texts
-('false', 'true', 'N', 'J')
+('false', 'true', '0', '1', 'N', 'J')
 """
 
 from __future__ import annotations
@@ -535,8 +535,10 @@ class Boolean(Listed):
     @property
     def _spellings(self) -> list[tuple[str, bool]]:
         if self.values is not None:
-            declared = ((category_text(self.values[truth]), truth) for truth in (False, True))
-            return [("false", False), ("true", True), *declared]
+            declared = [(category_text(self.values[truth]), truth) for truth in (False, True)]
+            by_number = any(text.isdigit() for text, _ in declared)  # and then other numbers have other meanings
+            stored = [("false", False), ("true", True)] + ([] if by_number else [("0", False), ("1", True)])
+            return stored + declared
         cases = (str.lower, str.capitalize, str.upper)
         return [(case(word), truth) for truth, words in TRUTHS.items() for word in words for case in cases]
 

@@ -27,16 +27,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
-from sfumato.errors import SchemaError
+from sfumato.errors import ArgumentError, SchemaError
 from sfumato.files import replacing
 from sfumato.schema.layout import ROW
 from sfumato.text import canonical, one_line
+
+if TYPE_CHECKING:
+    from sfumato.schema.rules import Plan
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,8 @@ class Limits:
     group: int = 1 << 14  # columns of a group
     directions: int = 1024  # that a group is projected to: their second moment is asked
     entries: int = 1 << 22  # of a projection's matrix
+    rules: int = 1000
+    rule_letters: int = 50_000  # of all rules together: every synthetic row is held against each of them
     yaml_letters: int = 1 << 22  # PyYAML reads them slowly
     yaml_items: int = 1 << 20  # each alias counted as what it stands for
 
@@ -74,10 +88,43 @@ Real: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
 Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
 
 
+def category_text(value: CategoryValue) -> str:
+    """A value of a category as cells are compared with it.
+
+    >>> category_text(1.0), category_text(" a "), category_text("TRUE")
+    ('1', 'a', 'true')
+    """
+    return canonical(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+
+
+class Lookup(BaseModel):
+    """How a column follows from another one, a category: value by value. Values are compared as text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_by_name=True)
+
+    source: str = Field(alias="from")
+    map: dict[str, CategoryValue] = Field(min_length=1, max_length=LIMITS.bins)
+
+    @field_validator("map", mode="before")
+    @classmethod
+    def _by_text(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        if any(isinstance(item, (bool, type(None))) for pair in data.items() for item in pair):
+            raise ValueError("YAML reads an unquoted yes, no, true, false or null as such; quote it")
+        if any(not isinstance(key, (str, int, float)) for key in data):
+            raise ValueError("it maps texts or numbers")
+        texts = [category_text(key) for key in data]
+        if len(set(texts)) < len(texts):
+            raise ValueError("it maps a value twice")
+        return dict(zip(texts, data.values(), strict=True))
+
+
 class _Column(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     missing: Annotated[bool, Field(strict=True)] = False
+    derived: str | Lookup | None = None
 
 
 class Number(_Column):
@@ -131,15 +178,6 @@ class Date(_Column):
         if not self.min < self.max:
             raise ValueError(f"min ({self.min}) must be before max ({self.max})")
         return self
-
-
-def category_text(value: CategoryValue) -> str:
-    """A value of a category as cells are compared with it.
-
-    >>> category_text(1.0), category_text(" a "), category_text("TRUE")
-    ('1', 'a', 'true')
-    """
-    return canonical(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
 
 
 class Category(_Column):
@@ -270,6 +308,7 @@ class Schema(BaseModel):
         unit: The column that says whose privacy is meant, and how many rows of each unit count; None where it is a row.
         columns: What is known of each column, those of groups behind the others.
         groups: Columns of one kind, such as pixels, that are modelled through a public projection.
+        constraints: Rules between columns, in the grammar of conditions, that every synthetic row keeps.
         unconfirmed: What a draft took from private rows. `fit` refuses a schema in which it is not empty.
 
     Example:
@@ -284,6 +323,7 @@ class Schema(BaseModel):
     unit: Unit | None = None
     columns: dict[str, Column] = Field(default={}, validate_default=True)
     groups: dict[str, Group] = {}
+    constraints: Annotated[tuple[str, ...], FailFast()] = Field(default=(), max_length=LIMITS.rules)
     unconfirmed: Annotated[tuple[str, ...], FailFast()] = ()
 
     @model_validator(mode="after")
@@ -318,8 +358,13 @@ class Schema(BaseModel):
             raise ValueError(f"label {self.label!r} belongs to a group; describe it under columns")
         if self.groups and set(self.features) != self.grouped:
             raise ValueError("a schema with groups has no other features yet: put all columns but the label in groups")
+        self._check_label()
+        self._check_rules()
+        return self
+
+    def _check_label(self) -> None:
         if self.label is None:
-            return self
+            return
         if self.label not in self.columns:
             raise ValueError(f"label {self.label!r} is not among the columns")
         if not self.features:
@@ -331,7 +376,24 @@ class Schema(BaseModel):
             raise ValueError(f"columns.{self.label}: a number used as label needs bins")
         if isinstance(column, Date):
             raise ValueError(f"columns.{self.label}: a date cannot be the label")
-        return self
+
+    def _check_rules(self) -> None:
+        derived = [column.derived for column in self.columns.values() if column.derived is not None]
+        for text in self.constraints:
+            _check_text(text)
+        if sum(len(text) for text in (*self.constraints, *derived) if isinstance(text, str)) > LIMITS.rule_letters:
+            raise ValueError(f"constraints: they have more than {LIMITS.rule_letters} letters together")
+        try:
+            _ = self.plan
+        except ArgumentError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def plan(self) -> Plan:
+        """How rows are modelled so that they keep the rules between columns."""
+        from sfumato.schema.rules import Plan  # which reads the rules of a schema, so it stands behind it
+
+        return Plan.of(self)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -454,7 +516,7 @@ class Schema(BaseModel):
         """
         grouped = self.grouped
         columns = {
-            name: {"type": column.type} | _tidy(column.model_dump(mode="json", exclude_defaults=True))
+            name: {"type": column.type} | _tidy(column.model_dump(mode="json", exclude_defaults=True, by_alias=True))
             for name, column in self.columns.items()
             if name not in grouped
         }
@@ -488,8 +550,9 @@ class Schema(BaseModel):
         for kind in ("columns", "groups"):
             if data.get(kind):
                 lines += [f"{kind}:", *(f"  {_flow(name)}: {_flow(item)}" for name, item in data[kind].items())]
-        if self.unconfirmed:
-            lines += ["unconfirmed:", *(f"  - {_flow(item)}" for item in self.unconfirmed)]
+        for kind in ("constraints", "unconfirmed"):
+            if data.get(kind):
+                lines += [f"{kind}:", *(f"  - {_flow(item)}" for item in data[kind])]
         return "\n".join(lines) + "\n"
 
     def require_confirmed(self) -> None:

@@ -13,7 +13,8 @@ import pandas as pd
 from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION, GivenCell, Model
 from sfumato.schema.conditions import parse
-from sfumato.schema.layout import Layout
+from sfumato.schema.layout import Bins, CategoryBins, Layout, OrderedBins, bins_of
+from sfumato.schema.rules import Moved, Plan
 from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 from sfumato.tables.coding import code_cells
@@ -34,14 +35,25 @@ class Held:
     cells: Mapping[str, GivenCell]
 
     @classmethod
-    def of(cls, model: Model, given: Mapping[str, Any]) -> Held:
-        """Check the given values against the schema and the model."""
-        layout = model.layout
+    def of(cls, model: Model, given: Mapping[str, Any], plan: Plan) -> Held:
+        """Check the given values against the schema and the model.
+
+        A column that is modelled by its difference from others can be given together with them, or as missing.
+        """
+        moved = {step.name: step for step in plan.steps if isinstance(step, Moved)}
         for name in given:
-            if name != layout.label and name not in layout.names:
+            if name not in plan.columns:
                 raise ArgumentError(f"given: {name!r} is not a column of the release")
-        model.check_given(given)
-        cells = {name: _cell(name, value, layout) for name, value in given.items()}
+            _check_computed(name, given, plan)
+        model.check_given(name for name in given if name not in moved)
+        own = {name: _cell(name, value, bins_of(plan.columns[name])) for name, value in given.items()}
+        layout = model.layout
+        cells = {
+            moved[name].difference if name in moved else name: (
+                _difference(moved[name], own, _bins(moved[name].difference, layout)) if name in moved else cell
+            )
+            for name, cell in own.items()
+        }
         return cls(model.condition(cells), layout, cells)
 
     def fixed(self, n: int) -> dict[str, pd.Series[Any]]:
@@ -96,10 +108,42 @@ def _bins(name: str, layout: Layout) -> Any:
     return layout.label_bins if name == layout.label else layout.bins[layout.names.index(name)]
 
 
-def _cell(name: str, value: Any, layout: Layout) -> GivenCell:
+def _check_computed(name: str, given: Mapping[str, Any], plan: Plan) -> None:
+    """Refuse a computed column, unless what it is computed from leaves only its difference open."""
+    step = next((step for step in plan.steps if step.name == name), None)
+    if step is None:
+        return
+    others = [source for source in step.sources if source in plan.columns]
+    if not isinstance(step, Moved):
+        told = " and ".join(map(repr, others))
+        raise ArgumentError(f"given: {name!r} is computed from {told}: give that instead, or ask for it by where")
+    wanting = [other for other in others if other not in given]
+    if wanting and not _is_absent(given[name]):
+        raise ArgumentError(
+            f"given: {name!r} is modelled by its difference from {wanting[0]!r}: give that too, or ask for it by where"
+        )
+
+
+def _difference(step: Moved, own: Mapping[str, GivenCell], bins: OrderedBins) -> GivenCell:
+    """The difference between a given column and given others."""
+    value = own[step.name].value
+    bases = [np.array(own[base.name].value) for base in step.bases if base.name in own]
+    if value is None or math.isnan(value):
+        return GivenCell(bins.missing, math.nan)
+    apart = float(np.fmin.reduce(bases) - value if step.below else value - np.fmax.reduce(bases))
+    if math.isnan(apart):
+        raise ArgumentError(f"given: {step.name!r} is missing wherever {step.bases[0].name!r} is")
+    _check_place(step.difference, apart, apart, bins)
+    return GivenCell(int(bins.code(np.array([apart]))[0]), apart)
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+
+
+def _cell(name: str, value: Any, bins: Bins) -> GivenCell:
     """A given value as a cell, which must have a place in the schema."""
-    bins = _bins(name, layout)
-    absent = value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+    absent = _is_absent(value)
     cells = pd.DataFrame({"given": pd.Series([None if absent else value], dtype=object)})
     (batch,) = open_table(cells).batches(["given"])
     cell = code_cells(batch.column(0), bins)
@@ -109,8 +153,14 @@ def _cell(name: str, value: Any, layout: Layout) -> GivenCell:
     if cell.values is None:
         return GivenCell(code, None)
     number = float(cell.values[0])
-    if absent:
-        return GivenCell(code, number)
+    if not absent:
+        assert not isinstance(bins, CategoryBins)  # which have no values
+        _check_place(name, value, number, bins)
+    return GivenCell(code, number)
+
+
+def _check_place(name: str, value: Any, number: float, bins: OrderedBins) -> None:
+    """Refuse a number that is outside a column's bounds, or beside its grid."""
     low, high = bins.bounds
     if not low <= number <= high:
         bounds = f"{_said(bins.column.min)} and {_said(bins.column.max)}"
@@ -119,7 +169,6 @@ def _cell(name: str, value: Any, layout: Layout) -> GivenCell:
     if not math.isclose(steps, round(steps), rel_tol=1e-12, abs_tol=1e-9):
         grid = f"from {_said(bins.column.min)} in steps of {_said(bins.step)}"
         raise ArgumentError(f"given: {name} goes {grid}, so it cannot be {value!r}")
-    return GivenCell(code, number)
 
 
 def _said(bound: Any) -> str:

@@ -157,7 +157,7 @@ def _read(archive: zipfile.ZipFile, path: str | Path) -> Release:
             raise ReleaseError(f"{path}: {what}")
 
     document, schema = _document(archive, path)
-    _check_room(sum(map(_most_bins, schema.columns.values())), 8, path)
+    _check_room(sum(map(_most_bins, schema.plan.modelled.values())), 8, path)
     layout = Layout.of(schema)
     kind = _kind(document.model.kind, insist)
     guarantee = read_guarantee(document.guarantee, schema, kind.row_spends, insist)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
 from sfumato.models import GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
+from sfumato.release.keeping import keep_rules, no_mass
+from sfumato.schema.conditions import Mask
 from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.rules import Plan
 from sfumato.schema.schema import Category, Date, Schema
 from sfumato.text import one_line
 from sfumato.training.settings import Training
@@ -67,6 +71,20 @@ class Release:
     def layout(self) -> Layout:
         """The public bins of the schema."""
         return self.model.layout
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What is modelled and what is computed, so that rows keep the rules between columns."""
+        return self.schema.plan
+
+    @cached_property
+    def log_kept(self) -> float:
+        """Log of the share of rows drawn from the model that keep the rules; counted with a fixed seed."""
+        rng = np.random.default_rng(0)
+        kept = self._draw(BATCH_ROWS, rng, None)[1]
+        if not kept.any():
+            raise ArgumentError(no_mass(0, len(kept)))
+        return float(np.log(kept.mean()))
 
     @property
     def encoding(self) -> str:
@@ -142,7 +160,7 @@ class Release:
         """
         if self.schema.label is None:
             raise ArgumentError("this release has no label, so there is nothing to predict")
-        return pd.DataFrame(class_probabilities(self.model, table), columns=self.layout.class_names())
+        return pd.DataFrame(class_probabilities(self.model, table, self.plan), columns=self.layout.class_names())
 
     def log_density(self, table: Any) -> FloatArray:
         """The log density of each row: log p(x), or log p(x, y) where the table has the label column.
@@ -150,6 +168,8 @@ class Release:
         A probability mass in categories, atoms and stepped columns, a density in the others. Cells that
         have no place in the schema are integrated out. Integrals over boxes of a latent Gaussian are
         evaluated on a fixed set of quasi-random points: deterministic, right to a few percent on most rows.
+        Rows that break a rule of the schema have none: -inf. For the others the model's density is divided by the
+        share of rows that keep the rules, which is counted among 65,536 rows drawn with a fixed seed.
 
         Args:
             table: Rows with the schema's features: whatever `open_table` takes.
@@ -160,7 +180,8 @@ class Release:
         Raises:
             ArgumentError: If the model has no density.
         """
-        return log_density(self.model, table)
+        density = log_density(self.model, table, self.plan)
+        return density if self.plan.is_plain else density - self.log_kept
 
     def train(
         self,
@@ -241,20 +262,27 @@ class Release:
         rng = np.random.default_rng(seed)
         if given is not None and not isinstance(given, Mapping):
             raise ArgumentError("given must be a mapping of columns to values, like {'income': '>50K'}")
-        held = Held.of(self.model, given) if given else None
+        held = Held.of(self.model, given, self.plan) if given else None
         if where is not None:
             return keep_where(lambda size: self._frame(size, rng, held), int(n), row_filter(where, self.schema))
         sizes = (min(BATCH_ROWS, int(n) - start) for start in range(0, max(int(n), 1), BATCH_ROWS))
         return (self._frame(size, rng, held) for size in sizes)
 
     def _frame(self, n: int, rng: np.random.Generator, held: Held | None) -> pd.DataFrame:
+        """Rows that keep the rules."""
+        if self.plan.is_plain:
+            return self._draw(n, rng, held)[0]
+        return keep_rules(lambda size: self._draw(size, rng, held), n)
+
+    def _draw(self, n: int, rng: np.random.Generator, held: Held | None) -> tuple[pd.DataFrame, Mask]:
+        """Rows as the model draws them, and which of them keep the rules."""
         decoded, labels = self.model.draw(n, rng, None if held is None else held.condition)
         columns = dict(zip(self.layout.names, decoded, strict=True))
         if self.layout.label is not None and self.layout.label_bins is not None:
             columns[self.layout.label] = self.layout.label_bins.decode(labels, rng.random(n))
         if held is not None:
             columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in held.fixed(n).items()}
-        return pd.DataFrame({name: columns[name] for name in self.schema.columns})
+        return self.plan.complete(columns)
 
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:
         """Rows as Arrow. Categories get their type from the schema: drawn values would vary it by batch."""

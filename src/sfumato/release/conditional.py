@@ -46,14 +46,14 @@ class Held:
                 raise ArgumentError(f"given: {name!r} is not a column of the release")
             _check_computed(name, given, plan)
         model.check_given(name for name in given if name not in moved)
-        own = {name: _cell(name, value, bins_of(plan.columns[name])) for name, value in given.items()}
         layout = model.layout
-        cells = {
-            moved[name].difference if name in moved else name: (
-                _difference(moved[name], own, _bins(moved[name].difference, layout)) if name in moved else cell
-            )
-            for name, cell in own.items()
+        own = {
+            name: _cell(name, value, bins_of(plan.columns[name]) if name in moved else _bins(name, layout))
+            for name, value in given.items()
         }
+        cells = {name: cell for name, cell in own.items() if name not in moved}
+        for step in (moved[name] for name in own if name in moved):
+            cells[step.difference] = _difference(step, own, _bins(step.difference, layout))
         return cls(model.condition(cells), layout, cells)
 
     def fixed(self, n: int) -> dict[str, pd.Series[Any]]:

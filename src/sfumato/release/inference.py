@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from scipy.special import logsumexp
 
 from sfumato.models.base import CodedRows, Model
+from sfumato.release.keeping import Keeping
 from sfumato.schema.layout import CategoryBins, FloatArray, IntArray, Layout
 from sfumato.schema.rules import Plan
 from sfumato.tables import numbers, open_table
@@ -18,30 +20,26 @@ from sfumato.tables.table import Table
 from sfumato.tables.typed import typed_columns
 
 
-def class_probabilities(model: Model, table: Any, plan: Plan) -> FloatArray:
+def class_probabilities(model: Model, table: Any, plan: Plan, keeping: Keeping | None) -> FloatArray:
     """p(class | x) for each row of a table, (rows, classes); of classes with which a row keeps the rules, if any."""
     parts = [np.exp(model.log_posterior(_no_rows(model.layout)))]  # a model that cannot says so before a table is opened
-    opened = open_table(table)
-    for batch in _batches(opened, model.layout, plan):
-        found = np.exp(model.log_posterior(_coded(batch, model.layout)))
-        kept = np.where(_forbidden(batch, model.layout, plan), 0.0, found)
+    for batch in _batches(open_table(table), model.layout, plan):
+        plain = np.exp(model.log_posterior(_coded(batch, model.layout)))
+        kept = plain * np.exp(_log_weights(batch, model.layout, plan, keeping))
         total = kept.sum(axis=1, keepdims=True)
-        parts.append(np.where(total > 0, kept / np.where(total > 0, total, 1.0), found))
+        parts.append(np.where(total > 0, kept / np.where(total > 0, total, 1.0), plain))
     return np.concatenate(parts)
 
 
-def log_density(model: Model, table: Any, plan: Plan) -> FloatArray:
-    """The log density of each row: log p(x, y) where its label is known, else log p(x); -inf where it breaks a rule.
-
-    It is that of rows as the model draws them: the share of those that keep the rules is for the caller to divide by.
-    """
+def log_density(model: Model, table: Any, plan: Plan, keeping: Keeping | None) -> FloatArray:
+    """The log density of each row: log p(x, y) where its label is known, else log p(x); -inf where it breaks a rule."""
     layout = model.layout
     model.log_joint(_no_rows(layout))  # a model that cannot says so before a table is opened
     opened = open_table(table)
     with_label = layout.label is not None and layout.label in opened.names
     parts = [np.zeros(0)]
     for batch in _batches(opened, layout, plan):
-        joint = np.where(_forbidden(batch, layout, plan), -np.inf, model.log_joint(_coded(batch, layout)))
+        joint = model.log_joint(_coded(batch, layout)) + _log_weights(batch, layout, plan, keeping)
         found = np.asarray(logsumexp(joint, axis=1))
         if with_label:
             labels = code_label(batch, layout)
@@ -57,18 +55,20 @@ def _batches(table: Table, layout: Layout, plan: Plan) -> Iterator[pa.RecordBatc
     return read_batches(table, layout, *(n for n in dict.fromkeys(rules) if n in table.names and n not in layout.reads))
 
 
-def _forbidden(batch: pa.RecordBatch, layout: Layout, plan: Plan) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """(rows, classes): where a row of that class would break a rule."""
-    found = np.zeros((batch.num_rows, layout.classes), dtype=bool)
-    if plan.is_plain:
+def _log_weights(batch: pa.RecordBatch, layout: Layout, plan: Plan, keeping: Keeping | None) -> FloatArray:
+    """(rows, classes): by how much likelier than by the model a row of that class is, given the rules."""
+    n, label, label_bins = batch.num_rows, layout.label, layout.label_bins
+    found = np.zeros((n, layout.classes))
+    if keeping is None:
         return found
     columns = typed_columns(batch, {name: plan.columns[name] for name in plan.checked})
-    bins = layout.label_bins if layout.label in plan.checked else None
-    for k in range(1 if bins is None else layout.classes):
-        if bins is not None and layout.label is not None:
-            columns[layout.label] = bins.decode(np.full(batch.num_rows, k), np.full(batch.num_rows, 0.5))
-        broken = np.logical_or.reduce([np.zeros(batch.num_rows, dtype=bool), *plan.broken(columns).values()])
-        found[:, slice(None) if bins is None else k] = broken[:, None] if bins is None else broken
+    for name in layout.differences:
+        columns[name] = pd.Series(numbers(cells_of(batch, name, layout)))
+    for k in range(layout.classes):
+        if label is not None and label_bins is not None:
+            columns[label] = label_bins.decode(np.full(n, k), np.full(n, 0.5))
+        broken = np.logical_or.reduce([np.zeros(n, dtype=bool), *plan.broken(columns).values()])
+        found[:, k] = np.where(broken, -np.inf, keeping.log_weights(columns, n) - keeping.log_share)
     return found
 
 

@@ -20,7 +20,7 @@ from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
 from sfumato.models import GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
-from sfumato.release.keeping import keep_rules, no_mass
+from sfumato.release.keeping import FITTING, Keeping, keep_rules
 from sfumato.schema.conditions import Mask
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.rules import Plan
@@ -78,13 +78,10 @@ class Release:
         return self.schema.plan
 
     @cached_property
-    def log_kept(self) -> float:
-        """Log of the share of rows drawn from the model that keep the rules; counted with a fixed seed."""
-        rng = np.random.default_rng(0)
-        kept = self._draw(BATCH_ROWS, rng, None)[1]
-        if not kept.any():
-            raise ArgumentError(no_mass(0, len(kept)))
-        return float(np.log(kept.mean()))
+    def keeping(self) -> Keeping:
+        """How rows that keep the rules are weighed, from rows drawn with a fixed seed."""
+        drawn = self._columns(FITTING.rows, np.random.default_rng(0), None)
+        return Keeping.of(self.plan, drawn, self.plan.complete(drawn)[1])
 
     @property
     def encoding(self) -> str:
@@ -160,7 +157,10 @@ class Release:
         """
         if self.schema.label is None:
             raise ArgumentError("this release has no label, so there is nothing to predict")
-        return pd.DataFrame(class_probabilities(self.model, table, self.plan), columns=self.layout.class_names())
+        probabilities = class_probabilities(
+            self.model, table, self.plan, None if self.plan.is_plain else self.keeping
+        )
+        return pd.DataFrame(probabilities, columns=self.layout.class_names())
 
     def log_density(self, table: Any) -> FloatArray:
         """The log density of each row: log p(x), or log p(x, y) where the table has the label column.
@@ -168,8 +168,8 @@ class Release:
         A probability mass in categories, atoms and stepped columns, a density in the others. Cells that
         have no place in the schema are integrated out. Integrals over boxes of a latent Gaussian are
         evaluated on a fixed set of quasi-random points: deterministic, right to a few percent on most rows.
-        Rows that break a rule of the schema have none: -inf. For the others the model's density is divided by the
-        share of rows that keep the rules, which is counted among 65,536 rows drawn with a fixed seed.
+        Rows that break a rule of the schema have none: -inf. The others are those of `sample`, weighed and counted
+        among 65,536 rows drawn with a fixed seed: where few rows keep the rules, it is right to a few percent too.
 
         Args:
             table: Rows with the schema's features: whatever `open_table` takes.
@@ -180,8 +180,7 @@ class Release:
         Raises:
             ArgumentError: If the model has no density.
         """
-        density = log_density(self.model, table, self.plan)
-        return density if self.plan.is_plain else density - self.log_kept
+        return log_density(self.model, table, self.plan, None if self.plan.is_plain else self.keeping)
 
     def train(
         self,
@@ -271,18 +270,24 @@ class Release:
     def _frame(self, n: int, rng: np.random.Generator, held: Held | None) -> pd.DataFrame:
         """Rows that keep the rules."""
         if self.plan.is_plain:
-            return self._draw(n, rng, held)[0]
-        return keep_rules(lambda size: self._draw(size, rng, held), n)
+            return self.plan.complete(self._columns(n, rng, held))[0]
+        return keep_rules(lambda size: self._weighed(size, rng, held), n)
 
-    def _draw(self, n: int, rng: np.random.Generator, held: Held | None) -> tuple[pd.DataFrame, Mask]:
-        """Rows as the model draws them, and which of them keep the rules."""
+    def _weighed(self, n: int, rng: np.random.Generator, held: Held | None) -> tuple[pd.DataFrame, Mask]:
+        """Rows as the model draws them, and which of them are to be kept."""
+        columns = self._columns(n, rng, held)
+        frame, kept = self.plan.complete(columns)
+        return frame, kept & (np.log(rng.random(n)) < self.keeping.log_weights(columns, n))
+
+    def _columns(self, n: int, rng: np.random.Generator, held: Held | None) -> dict[str, pd.Series[Any]]:
+        """The modelled columns, as the model draws them."""
         decoded, labels = self.model.draw(n, rng, None if held is None else held.condition)
         columns = dict(zip(self.layout.names, decoded, strict=True))
         if self.layout.label is not None and self.layout.label_bins is not None:
             columns[self.layout.label] = self.layout.label_bins.decode(labels, rng.random(n))
         if held is not None:
             columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in held.fixed(n).items()}
-        return self.plan.complete(columns)
+        return columns
 
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:
         """Rows as Arrow. Categories get their type from the schema: drawn values would vary it by batch."""

@@ -190,6 +190,18 @@ class Plan:
         named |= {name for step in self.steps for name in (step.name, *step.sources)}
         return tuple(name for name in self.columns if name in named)
 
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The modelled columns that decide whether a row keeps the rules, in order."""
+        steps = {step.name: step for step in self.steps}
+        waiting, found = list(self.checked), set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += steps[name].sources if name in steps else ()
+        return tuple(name for name in self.modelled if name in found)
+
     def complete(self, drawn: Mapping[str, Any]) -> tuple[pd.DataFrame, Mask]:
         """The schema's columns, from those that were drawn, and which rows keep all rules.
 

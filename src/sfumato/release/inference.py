@@ -22,7 +22,9 @@ from sfumato.tables.typed import typed_columns
 
 def class_probabilities(model: Model, table: Any, plan: Plan, keeping: Keeping | None) -> FloatArray:
     """p(class | x) for each row of a table, (rows, classes); of classes with which a row keeps the rules, if any."""
-    parts = [np.exp(model.log_posterior(_no_rows(model.layout)))]  # a model that cannot says so before a table is opened
+    parts = [
+        np.exp(model.log_posterior(_no_rows(model.layout)))
+    ]  # a model that cannot says so before a table is opened
     for batch in _batches(open_table(table), model.layout, plan):
         plain = np.exp(model.log_posterior(_coded(batch, model.layout)))
         kept = plain * np.exp(_log_weights(batch, model.layout, plan, keeping))

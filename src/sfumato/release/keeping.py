@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,8 @@ from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.schema.rules import Plan
 from sfumato.schema.schema import Category, Column
 
+SURE_DRAWS = 1 << 20  # rejection gives up after this many, where too few were kept
+
 Draw: TypeAlias = Callable[[int], tuple[pd.DataFrame, Mask]]  # rows, and which of them are to be kept
 
 
@@ -33,6 +35,7 @@ class Fitting:
     """How the factors of columns are found."""
 
     rows: int = 1 << 16  # that are drawn for it
+    fewest: int = 1000  # of them that must keep the rules
     sweeps: int = 50
     parts: int = 16  # equal ones that an ordered column is cut into, beside the constants of rules
     enough: float = 0.99  # where more rows keep the rules, no column can be off by more than the rest
@@ -58,9 +61,11 @@ class Parts:
 
     def of(self, frame: Frame) -> IntArray:
         """The part that each row's value is in."""
-        values = self.column.values(frame)
         if isinstance(self.cuts, tuple):
-            return np.asarray(pd.Index([*self.cuts, None], dtype=object).get_indexer(pd.Index(values, dtype=object)))
+            codes, texts = self.column.coded(frame)
+            places = {text: place for place, text in enumerate(self.cuts)}
+            return np.array([places.get(text, len(places)) for text in texts])[codes]
+        values = self.column.values(frame)
         return np.where(np.isfinite(values), np.searchsorted(self.cuts, values, "right"), len(self.cuts) + 1)
 
 
@@ -79,7 +84,7 @@ class Keeping:
     log_share: float
 
     @classmethod
-    def of(cls, plan: Plan, drawn: Mapping[str, Any], kept: Mask) -> Keeping:
+    def of(cls, plan: Plan, drawn: Frame, kept: Mask) -> Keeping:
         """The weights, from rows as the model draws them and which of them keep the rules.
 
         Raises:
@@ -87,9 +92,13 @@ class Keeping:
         """
         if not kept.any():
             raise ArgumentError(no_mass(0, len(kept)))
-        if kept.mean() >= FITTING.enough:
+        if kept.mean() >= FITTING.enough or kept.sum() < FITTING.fewest:
             return cls((), 0.0, float(np.log(kept.mean())))
-        parts = _fitted([_cut(name, plan, drawn) for name in plan.involved], drawn, kept)
+        told = _constants(rule.condition for rule in plan.rules)
+        cut = [
+            _cut(ColumnOf(name, plan.modelled[name].type), plan.modelled[name], drawn, told) for name in plan.involved
+        ]
+        parts = _fitted(cut, drawn, kept)
         weights = sum((part.log_factors[part.of(drawn)] for part in parts), np.zeros(len(kept)))[kept]
         order = np.argsort(weights)
         upto = np.cumsum(np.exp(weights[order] - weights.max()))
@@ -108,7 +117,7 @@ def keep_rules(draw: Draw, n: int) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     kept = drawn = 0
     while kept < n or not frames:
-        if drawn >= max(n, REJECTION.fewest) * REJECTION.draws_a_row:
+        if drawn >= SURE_DRAWS and 2 * kept * REJECTION.draws_a_row < drawn:
             raise ArgumentError(no_mass(kept, drawn))
         size = REJECTION.size(n - kept, max(kept, 1) / max(drawn, 1))
         frame, keeps = draw(size)
@@ -122,30 +131,34 @@ def no_mass(kept: int, drawn: int) -> str:
     return f"{kept} of {drawn} rows drawn keep the constraints of the schema: the model gives them no mass"
 
 
-def _cut(name: str, plan: Plan, drawn: Mapping[str, Any]) -> Parts:
+def _cut(column: ColumnOf, described: Column, drawn: Frame, told: Mapping[str, list[float]]) -> Parts:
     """A column cut at the constants of rules, and into equal parts of the rows."""
-    described: Column = plan.modelled[name]
-    column = ColumnOf(name, described.type)
     if isinstance(described, Category):
         return Parts(column, described.texts, np.zeros(len(described.texts) + 1))
     values = column.values(drawn)
     known = values[np.isfinite(values)]
     even = np.quantile(known, np.linspace(0, 1, FITTING.parts + 1)[1:-1]) if len(known) else np.zeros(0)
-    told = [float(constant.values(drawn)) for rule in plan.rules for constant in _constants(rule.condition, name)]
-    cuts = np.unique(np.concatenate([even, told, np.nextafter(told, np.inf)]))
+    at = np.array(told.get(column.name, []))
+    cuts = np.unique(np.concatenate([even, at, np.nextafter(at, np.inf)]))
     return Parts(column, cuts, np.zeros(len(cuts) + 2))
 
 
-def _constants(node: Node, name: str) -> Iterable[Constant]:
-    """What a column is compared with."""
-    sides: tuple[Node, ...] = node.parts() if isinstance(node, Comparison | Among) else ()
-    if any(isinstance(side, ColumnOf) and side.name == name for side in sides):
-        yield from (side for side in sides if isinstance(side, Constant))
-    for part in node.parts():
-        yield from _constants(part, name)
+def _constants(conditions: Iterable[Node]) -> dict[str, list[float]]:
+    """What columns are compared with, if it has an order."""
+    found: dict[str, list[float]] = {}
+    waiting = list(conditions)
+    while waiting:
+        node = waiting.pop()
+        waiting += node.parts()
+        sides = node.parts() if isinstance(node, Comparison | Among) else ()
+        constants = [side for side in sides if isinstance(side, Constant) and side.kind != "category"]
+        for side in sides:
+            if isinstance(side, ColumnOf):
+                found.setdefault(side.name, []).extend(float(constant.values({})) for constant in constants)
+    return found
 
 
-def _fitted(parts: list[Parts], drawn: Mapping[str, Any], kept: Mask) -> tuple[Parts, ...]:
+def _fitted(parts: list[Parts], drawn: Frame, kept: Mask) -> tuple[Parts, ...]:
     """Parts with the factors by which rows that are kept have the distributions of all rows."""
     places = [part.of(drawn) for part in parts]
     sizes = [len(part.log_factors) for part in parts]

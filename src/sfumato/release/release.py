@@ -21,7 +21,7 @@ from sfumato.models import GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
 from sfumato.release.keeping import FITTING, Keeping, keep_rules
-from sfumato.schema.conditions import Mask
+from sfumato.schema.conditions import Mask, Once
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.rules import Plan
 from sfumato.schema.schema import Category, Date, Schema
@@ -157,9 +157,7 @@ class Release:
         """
         if self.schema.label is None:
             raise ArgumentError("this release has no label, so there is nothing to predict")
-        probabilities = class_probabilities(
-            self.model, table, self.plan, None if self.plan.is_plain else self.keeping
-        )
+        probabilities = class_probabilities(self.model, table, self.plan, None if self.plan.is_plain else self.keeping)
         return pd.DataFrame(probabilities, columns=self.layout.class_names())
 
     def log_density(self, table: Any) -> FloatArray:
@@ -279,7 +277,7 @@ class Release:
         frame, kept = self.plan.complete(columns)
         return frame, kept & (np.log(rng.random(n)) < self.keeping.log_weights(columns, n))
 
-    def _columns(self, n: int, rng: np.random.Generator, held: Held | None) -> dict[str, pd.Series[Any]]:
+    def _columns(self, n: int, rng: np.random.Generator, held: Held | None) -> Once:
         """The modelled columns, as the model draws them."""
         decoded, labels = self.model.draw(n, rng, None if held is None else held.condition)
         columns = dict(zip(self.layout.names, decoded, strict=True))
@@ -287,7 +285,7 @@ class Release:
             columns[self.layout.label] = self.layout.label_bins.decode(labels, rng.random(n))
         if held is not None:
             columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in held.fixed(n).items()}
-        return columns
+        return Once(columns)
 
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:
         """Rows as Arrow. Categories get their type from the schema: drawn values would vary it by batch."""

@@ -202,6 +202,21 @@ class Condition(Node):
         return ~self.holds(frame)
 
 
+class Once(dict[str, Any]):
+    """The columns of a frame by name, each of which is read only once, however many conditions ask."""
+
+    def __init__(self, columns: Frame) -> None:
+        super().__init__(columns)
+        self._read: dict[tuple[ColumnOf, str], Any] = {}
+
+    def read(self, column: ColumnOf, how: Callable[[Any], Any]) -> Any:
+        """What a function makes of a column's cells."""
+        key = column, how.__name__
+        if key not in self._read:
+            self._read[key] = how(self[column.name])
+        return self._read[key]
+
+
 @dataclass(frozen=True)
 class ColumnOf(Value):
     """A column of the schema."""
@@ -220,14 +235,18 @@ class ColumnOf(Value):
         return frozenset([self.name])
 
     def values(self, frame: Frame) -> Array:
-        cells = frame[self.name]
-        if self.kind == "number":
-            return cells.to_numpy(dtype=np.float64, na_value=np.nan)
-        if self.kind == "date":
-            days = cells.to_numpy(dtype="datetime64[D]")
-            return np.where(np.isnat(days), np.nan, days.astype(np.int64))
-        codes, found = pd.factorize(cells)  # -1 for a missing cell, which is the last of the texts
-        return np.array([*map(category_text, found), None], dtype=object)[codes]
+        if self.kind == "category":
+            codes, found = self.coded(frame)
+            return found[codes]
+        return np.asarray(self._read(frame, _numbers_of if self.kind == "number" else _days_of))
+
+    def coded(self, frame: Frame) -> tuple[Array, Array]:
+        """Of a category the place of each row's text, and the texts; the last, whose place is -1, is a missing one."""
+        codes, found = self._read(frame, _texts_of)
+        return codes, found
+
+    def _read(self, frame: Frame, how: Callable[[Any], Any]) -> Any:
+        return frame.read(self, how) if isinstance(frame, Once) else how(frame[self.name])
 
     def __str__(self) -> str:
         return written_name(self.name)
@@ -338,6 +357,9 @@ class Comparison(Condition):
 
     def _compare(self, frame: Frame) -> tuple[Mask, Mask]:
         """What the comparison says, and for which rows it says anything."""
+        if isinstance(self.left, ColumnOf) and self.left.kind == "category" and isinstance(self.right, Constant):
+            codes, texts = self.left.coded(frame)
+            return np.asarray(COMPARISONS[self.operation](texts, self.right.value), dtype=bool)[codes], codes >= 0
         left, right = self.left.values(frame), self.right.values(frame)
         known = _known(left) & _known(right)
         if isinstance(self.left, Arithmetic) or isinstance(self.right, Arithmetic):
@@ -473,6 +495,20 @@ class If(Condition):
 
     def __str__(self) -> str:
         return f"if {self.condition._within(Power.OR)} then {self.consequence._within(Power.OR)}"
+
+
+def _numbers_of(cells: pd.Series[Any]) -> Array:
+    return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _days_of(cells: pd.Series[Any]) -> Array:
+    days = cells.to_numpy(dtype="datetime64[D]")
+    return np.where(np.isnat(days), np.nan, days.astype(np.int64))
+
+
+def _texts_of(cells: pd.Series[Any]) -> tuple[Array, Array]:
+    codes, found = pd.factorize(cells)
+    return codes, np.array([*map(category_text, found), None], dtype=object)
 
 
 def _known(values: Array) -> Mask:

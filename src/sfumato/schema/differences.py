@@ -14,7 +14,7 @@ Where neither can be replaced like that, the rule is kept by drawing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,11 +29,12 @@ from sfumato.schema.conditions import (
     Value,
     written_name,
 )
-from sfumato.schema.layout import CategoryBins, Difference, OrderedBins, bins_of
-from sfumato.schema.schema import Category, Column, Number
+from sfumato.schema.layout import CategoryBins, Difference, OrderedBins, bins_of, days
+from sfumato.schema.schema import Category, Column, Date, Number
 
 DIGITS = 12  # after the point, of bounds that are computed from steps
 CLOSE = 1e-9  # of a step
+MOST_CHECKED = 500  # columns in orders whose contradictions are looked for: the search takes their square
 
 Linear: TypeAlias = tuple[dict[str, float], float]
 
@@ -76,7 +77,7 @@ def linear(value: Value) -> Linear | None:
     if isinstance(value, ColumnOf):
         return {value.name: 1.0}, 0.0
     if isinstance(value, Constant):
-        return ({}, float(value.value)) if isinstance(value.value, int | float) else None
+        return None if value.kind == "category" else ({}, float(value.values({})))
     if isinstance(value, Negative):
         inner = linear(value.operand)
         return None if inner is None else _added(({}, 0.0), inner, -1.0)
@@ -95,42 +96,43 @@ def _added(left: Linear, right: Linear, sign: float) -> Linear:
 
 
 def bounds(conditions: Iterable[Condition]) -> Pairs:
-    """What rules say of the difference of two columns, first minus second, in the order in which they say it."""
+    """What rules say of the difference of two columns, first minus second, in the order in which they say it.
+
+    The first is the one that is never below the other, where there is such a one. A column that is compared with a
+    constant has "" beside it.
+    """
     found: Pairs = {}
     for condition in conditions:
-        pair, bound = _bound(condition)
-        if pair is None:
-            continue
-        if pair[::-1] in found:
-            pair, bound = pair[::-1], bound.reversed()
-        found[pair] = found.get(pair, Bound()).joined(bound)
-    return found
+        for pair, bound in _bound(condition):
+            if pair[::-1] in found:
+                pair, bound = pair[::-1], bound.reversed()
+            found[pair] = found.get(pair, Bound()).joined(bound)
+    return dict(_upper_first(pair, bound) for pair, bound in found.items())
 
 
-def _bound(condition: Condition) -> tuple[tuple[str, str] | None, Bound]:
+def _bound(condition: Condition) -> Iterator[tuple[tuple[str, str], Bound]]:
+    """What a comparison says of a difference, if it does."""
     if not isinstance(condition, Comparison) or condition.operation not in ("<", "<=", ">", ">="):
-        return None, Bound()
+        return
     left, right = linear(condition.left), linear(condition.right)
     if left is None or right is None:
-        return None, Bound()
+        return
     factors, constant = _added(left, right, -1.0)
+    if len(factors) == 1:
+        factors[""] = -sum(factors.values())
     if sorted(factors.values()) != [-1.0, 1.0]:
-        return None, Bound()
+        return
     upper, lower = sorted(factors, key=lambda name: -factors[name])
     strict = condition.operation in ("<", ">")
     if condition.operation in (">", ">="):
-        return (upper, lower), Bound(least=-constant, above=strict)
-    return (upper, lower), Bound(most=-constant, below=strict)
+        yield (upper, lower), Bound(least=-constant, above=strict)
+    else:
+        yield (upper, lower), Bound(most=-constant, below=strict)
 
 
-def oriented(pairs: Pairs) -> Pairs:
-    """Each pair with the column first that is never below the other one, where there is such a one."""
-    return {
-        (pair[::-1] if bound.least == -math.inf or bound.most <= 0 else pair): (
-            bound.reversed() if bound.least == -math.inf or bound.most <= 0 else bound
-        )
-        for pair, bound in pairs.items()
-    }
+def _upper_first(pair: tuple[str, str], bound: Bound) -> tuple[tuple[str, str], Bound]:
+    turn = pair[0] == "" or (pair[1] != "" and (bound.least == -math.inf or bound.most <= 0))
+    return (pair[::-1], bound.reversed()) if turn else (pair, bound)
 
 
 def check(pairs: Pairs, columns: Mapping[str, Column]) -> None:
@@ -140,11 +142,13 @@ def check(pairs: Pairs, columns: Mapping[str, Column]) -> None:
     around a cycle: the shortest ways between columns (Bellman and Ford) find it. Of columns that may be missing
     nothing is certain.
     """
-    sure = {pair: bound for pair, bound in pairs.items() if not any(columns[name].missing for name in pair)}
-    names = sorted({name for pair in sure for name in pair})
+    sure = {pair: bound for pair, bound in pairs.items() if not any(columns[name].missing for name in pair if name)}
+    names = sorted({name for pair in sure for name in pair if name})
+    if len(names) > MOST_CHECKED:
+        return
     ways: list[tuple[str, str, float]] = []  # the second is at most the first and so much more
     for (upper, lower), bound in sure.items():
-        step = min(step_of(columns[upper]) or 0.0, step_of(columns[lower]) or 0.0)
+        step = min(step_of(columns[name]) or 0.0 for name in (upper, lower) if name)
         ways += [(lower, upper, bound.most - bound.below * step)] if bound.most < math.inf else []
         ways += [(upper, lower, -bound.least - bound.above * step)] if bound.least > -math.inf else []
     for name in names:
@@ -158,7 +162,7 @@ def check(pairs: Pairs, columns: Mapping[str, Column]) -> None:
         if all(before[name] - reach[name] <= CLOSE * (1 + abs(before[name])) for name in reach):
             return
     told = ", ".join(map(written_name, names[:5]))
-    raise ArgumentError(f"constraints: no row can keep the orders of {told}: they contradict each other or the bounds")
+    raise ArgumentError(f"constraints: no row can keep those of {told}: they contradict each other, or min and max")
 
 
 def read(name: str, bases: tuple[str, ...], below: bool, bound: Bound, columns: Mapping[str, Column]) -> Read | None:
@@ -173,7 +177,7 @@ def read(name: str, bases: tuple[str, ...], below: bool, bound: Bound, columns: 
     uppers, lowers = (bases, (name,)) if below else ((name,), bases)
     low = min(ends(columns[upper])[0] for upper in uppers) - max(ends(columns[lower])[1] for lower in lowers)
     high = min(ends(columns[upper])[1] for upper in uppers) - max(ends(columns[lower])[0] for lower in lowers)
-    low, high, step = max(low, bound.least), min(high, bound.most), step_of(column)
+    low, high, step = max(low, bound.least) + 0.0, min(high, bound.most) + 0.0, step_of(column)  # zero has no sign
     if step is not None:
         origin = ends(columns[uppers[0]])[0] - ends(columns[lowers[0]])[0]
         low, high = _on_grid(low, high, bound, origin, step)
@@ -224,17 +228,18 @@ def is_multiple(value: float, step: float) -> bool:
     return abs(value / step - round(value / step)) <= CLOSE * max(1.0, abs(value / step) * 1e-3)
 
 
-def _ordered(column: Column) -> OrderedBins:
-    bins = bins_of(column)
-    assert not isinstance(bins, CategoryBins)
-    return bins
-
-
 def step_of(column: Column) -> float | None:
     """The step of a column's grid; of a date a day."""
-    return None if isinstance(column, Category) else _ordered(column).step
+    return 1.0 if isinstance(column, Date) else column.step if isinstance(column, Number) else None
 
 
 def ends(column: Column) -> tuple[float, float]:
     """The bounds of a column as numbers."""
-    return _ordered(column).bounds
+    assert not isinstance(column, Category)  # which have none
+    return (days(column.min), days(column.max)) if isinstance(column, Date) else (column.min, column.max)
+
+
+def _ordered(column: Column) -> OrderedBins:
+    bins = bins_of(column)
+    assert not isinstance(bins, CategoryBins)
+    return bins

@@ -28,14 +28,13 @@ import pandas as pd
 from sfumato.errors import ArgumentError
 from sfumato.schema import differences
 from sfumato.schema.conditions import (
-    Arithmetic,
     ColumnOf,
     Comparison,
     Condition,
-    Constant,
     Frame,
     Joined,
     Mask,
+    Once,
     Value,
     parse,
     parse_value,
@@ -106,8 +105,8 @@ class Mapped:
         return f"{ColumnOf(self.name, 'category')} by {ColumnOf(self.source, 'category')}"
 
     def values(self, frame: Frame) -> FloatArray:
-        texts = pd.Series(ColumnOf(self.source, "category").values(frame), dtype=object)
-        return texts.map(self.table).fillna(self.missing).to_numpy(dtype=np.float64)
+        codes, texts = ColumnOf(self.source, "category").coded(frame)
+        return np.array([self.table.get(text, self.missing) for text in texts])[codes]
 
 
 @dataclass(frozen=True)
@@ -129,11 +128,8 @@ class Moved:
 
     def values(self, frame: Frame) -> FloatArray:
         apart = ColumnOf(self.difference, "number").values(frame)
-        return self.at([base.values(frame) for base in self.bases], apart)
-
-    def at(self, bases: list[FloatArray], apart: FloatArray) -> FloatArray:
-        """The column's values at these values of the others, and of the difference."""
-        return np.fmin.reduce(bases) - apart if self.below else np.fmax.reduce(bases) + apart
+        bases = [base.values(frame) for base in self.bases]
+        return np.asarray(np.fmin.reduce(bases) - apart if self.below else np.fmax.reduce(bases) + apart)
 
 
 @dataclass(frozen=True)
@@ -202,16 +198,15 @@ class Plan:
                 waiting += steps[name].sources if name in steps else ()
         return tuple(name for name in self.modelled if name in found)
 
-    def complete(self, drawn: Mapping[str, Any]) -> tuple[pd.DataFrame, Mask]:
+    def complete(self, columns: Once) -> tuple[pd.DataFrame, Mask]:
         """The schema's columns, from those that were drawn, and which rows keep all rules.
 
         Args:
-            drawn: The modelled columns, in the types in which they are drawn.
+            columns: The modelled columns, in the types in which they are drawn; what is computed is added to them.
 
         Returns:
             The rows with all columns in order, and one truth value a row.
         """
-        columns = dict(drawn)
         kept = np.ones(len(next(iter(columns.values()))), dtype=bool)
         for step in self.steps:
             columns[step.name], fits = _fitted(self.columns[step.name], step.values(columns))
@@ -230,6 +225,7 @@ class Plan:
         Returns:
             By the rule's text, one truth value a row.
         """
+        frame = Once(frame)
         found = {rule.text: rule.condition.fails(frame) for rule in self.rules if _has(frame, rule.condition.columns())}
         for step in self.steps:
             if not isinstance(step, Moved) and _has(frame, {step.name, *step.sources}):
@@ -279,9 +275,9 @@ def _has(frame: Frame, names: Any) -> bool:
 
 def _slack(column: Column) -> float:
     """How far a computed value may lie from the column's own."""
-    bins = bins_of(column)
-    assert not isinstance(bins, CategoryBins)
-    return 0.5 * bins.step * (1 + ROUNDING) if bins.step is not None else ROUNDING * (bins.bounds[1] - bins.bounds[0])
+    low, high = differences.ends(column)
+    step = differences.step_of(column)
+    return ROUNDING * (high - low) if step is None else 0.5 * step * (1 + ROUNDING)
 
 
 def _fitted(column: Column, values: Any) -> tuple[pd.Series[Any], Mask]:
@@ -290,8 +286,8 @@ def _fitted(column: Column, values: Any) -> tuple[pd.Series[Any], Mask]:
     absent = ~np.isfinite(values)
     if isinstance(bins, CategoryBins):
         return bins.decode(np.where(absent, 0, values).astype(np.int64), values), ~absent
-    low, high = bins.bounds
-    inside = (values >= low - _slack(column)) & (values <= high + _slack(column))
+    (low, high), slack = differences.ends(column), _slack(column)
+    inside = (values >= low - slack) & (values <= high + slack)
     series = bins.of_values(np.where(absent, low, values))
     if not column.missing:
         return series, inside & ~absent
@@ -404,15 +400,16 @@ class _Planner:
         source = self._columns.get(table.source)
         if not isinstance(source, Category):
             raise ArgumentError(f"from: {table.source!r} is no category of the schema")
-        strange = [text for text in table.map if text not in set(source.texts)]
+        texts = dict.fromkeys(source.texts)
+        strange = [text for text in table.map if text not in texts]
         if strange:
             raise ArgumentError(f"map: {table.source!r} is never {strange[0]!r}")
-        left_out = [text for text in source.texts if text not in table.map]
+        left_out = [text for text in texts if text not in table.map]
         if (left_out or source.missing) and not column.missing:
             what = repr(left_out[0]) if left_out else "what is missing"
             raise ArgumentError(f"map: it says nothing of {what}; add it to the map, or missing: true to the column")
-        places = {text: _place(value, column) for text, value in table.map.items()}
-        return Mapped(name, table.source, places, len(column.values) if isinstance(column, Category) else np.nan)
+        missing = len(column.values) if isinstance(column, Category) else np.nan
+        return Mapped(name, table.source, _places(table.map, column), missing)
 
     # equalities
 
@@ -452,10 +449,10 @@ class _Planner:
     def _order(self) -> None:
         bounds = differences.bounds(part for rule in self._rules for part in conjuncts(rule.condition))
         differences.check(bounds, self._columns)
-        for (upper, lower), bound in differences.oriented(bounds).items():
+        for (upper, lower), bound in bounds.items():
             known = any(isinstance(self._steps.get(name), (Calculated, Mapped)) for name in (upper, lower))
             outside = {self._schema.label, *self._schema.grouped} & {upper, lower}
-            if known or outside:
+            if known or outside or lower == "":
                 continue  # such an order is kept by drawing
             for name, base in ((upper, lower), (lower, upper)):
                 if self._move(name, base, base == upper, bound):
@@ -482,23 +479,24 @@ class _Planner:
         return True
 
 
-def _place(value: Any, column: Column) -> float:
-    """Where a value of a map has its place in a column: which of its categories it is, or its number."""
+def _places(values: Mapping[str, Any], column: Column) -> dict[str, float]:
+    """Where the values of a map have their place in a column: which of its categories they are, or their number."""
     if isinstance(column, Category):
-        if category_text(value) not in column.texts:
-            raise ArgumentError(f"map: {value!r} is none of the column's values")
-        return float(column.texts.index(category_text(value)))
-    if column.type != "number" or isinstance(value, str):
-        raise ArgumentError(f"map: {value!r} has no place in a column of type {column.type}")
-    _, fits = _fitted(column, np.array([float(value)]))
-    if not fits[0]:
-        raise ArgumentError(f"map: {value!r} is outside min and max")
-    return float(value)
+        places = {text: float(place) for place, text in enumerate(column.texts)}
+        strange = [value for value in values.values() if category_text(value) not in places]
+        if strange:
+            raise ArgumentError(f"map: {strange[0]!r} is none of the column's values")
+        return {key: places[category_text(value)] for key, value in values.items()}
+    low, high = differences.ends(column)
+    for value in values.values():
+        if column.type != "number" or isinstance(value, str) or not low <= value <= high:
+            raise ArgumentError(f"map: {value!r} has no place in the column, a {column.type} from {low:g} to {high:g}")
+    return {key: float(value) for key, value in values.items()}
 
 
 def _check_grid(name: str, value: Value, columns: Mapping[str, Column]) -> None:
     """Refuse a sum that a column's grid does not hold."""
-    step = bins_of(columns[name]).step
+    step = differences.step_of(columns[name])
     if step is None:
         return
     form = differences.linear(value)

@@ -408,7 +408,7 @@ class _Planner:
         if (left_out or source.missing) and not column.missing:
             what = repr(left_out[0]) if left_out else "what is missing"
             raise ArgumentError(f"map: it says nothing of {what}; add it to the map, or missing: true to the column")
-        missing = len(column.values) if isinstance(column, Category) else np.nan
+        missing = len(column.values) if isinstance(column, Category) and column.missing else np.nan
         return Mapped(name, table.source, _places(table.map, column), missing)
 
     # equalities

@@ -126,6 +126,20 @@ class _Column(BaseModel):
     missing: Annotated[bool, Field(strict=True)] = False
     derived: str | Lookup | None = None
 
+    @field_validator("derived", mode="before")
+    @classmethod
+    def _derived(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            try:
+                return Lookup.model_validate(data)
+            except ValidationError as error:
+                raise ValueError(_first_problem(error)) from None
+        if data is not None and not isinstance(data, str | Lookup):
+            raise ValueError(
+                "a column is derived by a value such as 'a + b', or by {from: COLUMN, map: {VALUE: VALUE}}"
+            )
+        return data
+
 
 class Number(_Column):
     """A number between two public bounds; values outside are clamped."""

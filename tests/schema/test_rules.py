@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from pathlib import Path
@@ -307,7 +308,7 @@ def test_hostile_rules_are_refused_in_one_line(rules: list[str]) -> None:
 
 def test_as_many_rules_as_may_be_are_read_and_held_in_time() -> None:
     names = [f"x{i}" for i in range(400)]
-    rules = [f"{low} <= {high}" for low, high in zip(names, names[1:], strict=False)] * 2
+    rules = [f"{low} <= {high}" for low, high in itertools.pairwise(names)] * 2
     plan = schema(dict.fromkeys(names, WHOLE), *rules).plan
     assert len(plan.steps) == 399
     frame, kept = plan.complete(Once(dict.fromkeys(plan.modelled, pd.Series([0, 0, 0]))))

@@ -60,7 +60,7 @@ class Limits:
     letters: int = 20_000  # of a condition
     tokens: int = 2_000  # of a condition
     depth: int = 100  # nodes, or parentheses and signs, within each other: far from the interpreter's own limit
-    rounding: float = 2.0**-40  # of what is added and subtracted: a smaller difference of results is none
+    rounding: float = 2.0**-48  # of what is added and subtracted: a smaller difference of results is none
     shown: int = 60  # letters of a condition in a message
     alike: int = 64  # letters of a name for which another is suggested
     listed: int = 10  # categories in a message

@@ -18,9 +18,10 @@ A row breaks a rule where it is known to be wrong: what is missing breaks no com
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,40 +40,42 @@ from sfumato.schema.conditions import (
     parse,
     parse_value,
 )
-from sfumato.schema.layout import CategoryBins, Difference, FloatArray, IntArray, bins_of
+from sfumato.schema.layout import CategoryBins, Difference, FloatArray, bins_of
 from sfumato.schema.schema import Category, Column, Lookup, Schema, category_text
 from sfumato.text import one_line
 
 ROUNDING = 1e-9  # of a column's step or range: what is computed may be off by so much
 
 
-class Step(Protocol):
+@dataclass(frozen=True)
+class Step(ABC):
     """A column that is computed from others.
 
     Attributes:
         name: The column.
-        sources: What it is computed from: columns of the schema, and differences.
-        text: What it says, for a reader.
     """
 
-    @property
-    def name(self) -> str: ...
+    name: str
 
     @property
-    def sources(self) -> tuple[str, ...]: ...
+    @abstractmethod
+    def sources(self) -> tuple[str, ...]:
+        """What it is computed from: columns of the schema, and differences."""
 
     @property
-    def text(self) -> str: ...
+    @abstractmethod
+    def text(self) -> str:
+        """What it says, for a reader."""
 
-    def values(self, frame: Frame) -> FloatArray | IntArray:
-        """Numbers (days of a date), NaN where there is none; of a category the places of its values."""
+    @abstractmethod
+    def values(self, frame: Frame) -> FloatArray:
+        """Numbers, days of a date or places among a category's values; NaN where there is none."""
 
 
 @dataclass(frozen=True)
-class Calculated:
+class Calculated(Step):
     """A column that is a value of the grammar, such as a sum."""
 
-    name: str
     value: Value
 
     @property
@@ -88,10 +91,9 @@ class Calculated:
 
 
 @dataclass(frozen=True)
-class Mapped:
+class Mapped(Step):
     """A column that follows from a category, value by value."""
 
-    name: str
     source: str
     table: Mapping[str, float]
     missing: float
@@ -110,10 +112,9 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Moved:
+class Moved(Step):
     """A column at a modelled difference from the largest of others, or with `below` from the smallest."""
 
-    name: str
     difference: str
     bases: tuple[ColumnOf, ...]
     below: bool

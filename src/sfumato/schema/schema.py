@@ -105,6 +105,12 @@ class Lookup(BaseModel):
     source: str = Field(alias="from")
     map: dict[str, CategoryValue] = Field(min_length=1, max_length=LIMITS.bins)
 
+    @field_validator("source")
+    @classmethod
+    def _writable(cls, source: str) -> str:
+        _check_text(source)
+        return source
+
     @field_validator("map", mode="before")
     @classmethod
     def _by_text(cls, data: Any) -> Any:
@@ -115,6 +121,8 @@ class Lookup(BaseModel):
         if any(not isinstance(key, (str, int, float)) for key in data):
             raise ValueError("it maps texts or numbers")
         texts = [category_text(key) for key in data]
+        for text in (*texts, *(value for value in data.values() if isinstance(value, str))):
+            _check_text(text)
         if len(set(texts)) < len(texts):
             raise ValueError("it maps a value twice")
         return dict(zip(texts, data.values(), strict=True))
@@ -353,7 +361,7 @@ class Schema(BaseModel):
         for place, group in self.groups.items():
             for name in group.names:
                 if name in columns:
-                    raise ValueError(f"groups.{place}: column {name!r} is described twice")
+                    raise ValueError(f"groups.{one_line(place)}: column {name!r} is described twice")
                 columns[name] = group.column()
         if not columns:
             raise ValueError("columns: there are none; name the columns to be modelled")
@@ -392,10 +400,10 @@ class Schema(BaseModel):
             raise ValueError(f"columns.{self.label}: a date cannot be the label")
 
     def _check_rules(self) -> None:
-        derived = [column.derived for column in self.columns.values() if column.derived is not None]
-        for text in self.constraints:
+        derived = [column.derived for column in self.columns.values() if isinstance(column.derived, str)]
+        for text in (*self.constraints, *derived):
             _check_text(text)
-        if sum(len(text) for text in (*self.constraints, *derived) if isinstance(text, str)) > LIMITS.rule_letters:
+        if sum(map(len, (*self.constraints, *derived))) > LIMITS.rule_letters:
             raise ValueError(f"constraints: they have more than {LIMITS.rule_letters} letters together")
         try:
             _ = self.plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sfumato.config import UNRECORDED, option
+from sfumato.config import ROUND, UNRECORDED, option
 
 
 @dataclass(frozen=True)
@@ -22,4 +22,16 @@ class Cleaning:
         help="A class no further than this from all classes takes their distribution.",
         unit="sd of its squared distance",
         source=UNRECORDED,
+    )
+    refine_level: float = option(
+        0.01,
+        help="A bin is looked into if noise alone would make any of a look's bins look so full this rarely.",
+        unit="probability",
+        source=ROUND,
+    )
+    merge_level: float = option(
+        0.01,
+        help="Neighbouring bins stay apart if noise alone would set any two of a look so far apart this rarely.",
+        unit="probability",
+        source=ROUND,
     )

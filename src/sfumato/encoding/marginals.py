@@ -16,22 +16,56 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.encoding.cleaning import Cleaning
-from sfumato.schema.layout import Bins, FloatArray
+from sfumato.encoding.refining import Look, settle
+from sfumato.schema.layout import Bins, FloatArray, IntArray, OrderedBins
+
+FLOOR_ROWS = 0.1  # spread over the bins of a column that follow its mass: none is impossible
+NOWHERE_ABOVE = 2.0  # sd of a noisy count, from which on cells that fit no bin are believed in
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Noisy counts of one column in every class.
+
+    Attributes:
+        cells: Of its bins, (classes, bins), each with the same noise.
+        sd: Of that noise.
+        nowhere: Of rows whose cell fits no bin, (classes).
+        nowhere_sd: Of the noise on those.
+        finer: What later looks, into those of its bins that hold more than noise, found.
+    """
+
+    cells: FloatArray
+    sd: float
+    nowhere: FloatArray
+    nowhere_sd: float
+    finer: tuple[Look, ...] = ()
+
+    @classmethod
+    def of(cls, noisy: FloatArray, sd: float) -> Counted:
+        """One look: (classes, 1 + bins), first those that fit no bin."""
+        return cls(noisy[:, 1:], sd, noisy[:, 0], sd)
 
 
 @dataclass(frozen=True)
 class Marginals:
-    """What the first round tells.
+    """What the first rounds tell.
 
     Attributes:
         counts: Rows of each class.
-        masses: For each column the probabilities of its bins, (classes, bins).
+        count_sd: Of the noise on them.
+        masses: For each column the probabilities of its bins, (classes, bins), among the cells that fit one.
         sd: The noise that each cell of a column had.
+        readable: The share of each column's cells that fit a bin.
+        starts: For each column where its bins begin on its grid; None where they are the layout's.
     """
 
     counts: FloatArray
+    count_sd: float
     masses: tuple[FloatArray, ...]
     sd: FloatArray
+    readable: FloatArray
+    starts: tuple[IntArray | None, ...]
 
     @property
     def weights(self) -> FloatArray:
@@ -39,26 +73,66 @@ class Marginals:
         return self.counts / self.counts.sum()
 
 
-def clean(
-    histograms: Sequence[FloatArray], sd: FloatArray, columns: Sequence[Bins], cleaning: Cleaning = Cleaning()
-) -> Marginals:
-    """Marginals from noisy histograms: one (classes, bins) array per column, noise `sd[c]` a cell."""
-    counts = class_counts(histograms, sd)
-    masses = []
-    for noisy, cell_sd, bins in zip(histograms, sd, columns, strict=True):
-        cells, cell_sds = pool_alike(noisy, counts, cell_sd, cleaning.pool_within)
-        if bins.ordered:
-            inside = bins.size - (bins.missing >= 0)
-            cells[:, :inside] = smooth(cells[:, :inside], cell_sds, cleaning.smooth_below)
-        masses.append(np.stack([_mass(row, count, cell_sd) for row, count in zip(cells, counts, strict=True)]))
-    return Marginals(counts, tuple(masses), sd)
+def clean(counted: Sequence[Counted], columns: Sequence[Bins], cleaning: Cleaning = Cleaning()) -> Marginals:
+    """Marginals from noisy counts. Each column is taken over its own total: the rows whose cell fits a bin."""
+    counts, count_sd = class_counts(counted)
+    inside = [readable(column, counts, bins.missing >= 0) for column, bins in zip(counted, columns, strict=True)]
+    settled = [
+        _refined(column, held, count_sd, bins, cleaning)
+        if column.finer
+        else (_plain(column, held, bins, cleaning), None)
+        for column, held, bins in zip(counted, inside, columns, strict=True)
+    ]
+    return Marginals(
+        counts,
+        count_sd,
+        tuple(masses for masses, _ in settled),
+        np.array([column.finer[-1].sd if column.finer else column.sd for column in counted]),
+        np.array([held.sum() / counts.sum() for held in inside]),
+        tuple(starts for _, starts in settled),
+    )
 
 
-def class_counts(histograms: Sequence[FloatArray], sd: FloatArray) -> FloatArray:
-    """Every column's cells add up to the class counts; weigh the columns by the inverse variance."""
-    sums = np.stack([cells.sum(axis=1) for cells in histograms])
-    precision = 1.0 / (sd**2 * np.array([cells.shape[1] for cells in histograms]))
-    return np.maximum(precision @ sums / precision.sum(), 1.0)
+def class_counts(counted: Sequence[Counted]) -> tuple[FloatArray, float]:
+    """Every column's numbers add up to the class counts; weigh the columns by the inverse variance. And their noise."""
+    sums = np.stack([column.cells.sum(axis=1) + column.nowhere for column in counted])
+    precision = np.array([1.0 / (c.sd**2 * c.cells.shape[1] + c.nowhere_sd**2) for c in counted])
+    return np.maximum(precision @ sums / precision.sum(), 1.0), float(precision.sum() ** -0.5)
+
+
+def readable(column: Counted, counts: FloatArray, has_missing: bool) -> FloatArray:
+    """How many rows of each class have a cell that fits a bin: all of them, where noise may be all that says otherwise,
+    or where what fits no other bin is counted as missing.
+    """
+    bar = NOWHERE_ABOVE * column.nowhere_sd * math.sqrt(len(counts))
+    if has_missing or column.nowhere.sum() < bar:
+        return counts
+    return np.maximum(counts - column.nowhere.clip(0.0), 1.0)
+
+
+def _plain(column: Counted, held: FloatArray, bins: Bins, cleaning: Cleaning) -> FloatArray:
+    """The probabilities of the bins of one look."""
+    cells, sds = pool_alike(column.cells, held, column.sd, cleaning.pool_within)
+    if bins.ordered:
+        inside = bins.size - (bins.missing >= 0)
+        cells[:, :inside] = smooth(cells[:, :inside], sds, cleaning.smooth_below)
+    return np.stack([_mass(onto_simplex(row, count), column.sd) for row, count in zip(cells, held, strict=True)])
+
+
+def _refined(
+    column: Counted, held: FloatArray, held_sd: float, bins: Bins, cleaning: Cleaning
+) -> tuple[FloatArray, IntArray]:
+    """The probabilities of bins that follow the mass, and where they begin."""
+    assert isinstance(bins, OrderedBins)
+    size = len(bins.starts)
+    missing = column.cells[:, size:].clip(0.0, held[:, None] - 1.0)
+    looks = (Look(bins.starts, column.cells[:, :size], column.sd), *column.finer)
+    starts, counts = settle(looks, bins.grid, held - missing.sum(axis=1), held_sd, cleaning)
+    cells = np.hstack([counts, missing])
+    # A class may have as many rows as noise hides where other classes have some; a tail that holds nothing stays so.
+    everyone = cells.sum(axis=0) / cells.sum()
+    filled = cells + looks[-1].sd * everyone + FLOOR_ROWS / cells.shape[1]
+    return filled / filled.sum(axis=1, keepdims=True), starts
 
 
 def pool_alike(
@@ -117,11 +191,11 @@ def onto_simplex(cells: FloatArray, total: float) -> FloatArray:
     return np.maximum(cells - excess[kept], 0.0)
 
 
-def _mass(cells: FloatArray, count: float, sd: float) -> FloatArray:
+def _mass(filled: FloatArray, sd: float) -> FloatArray:
     """Probabilities of the bins.
 
     As many pseudo-rows as one cell's noise is worth, spread evenly, say that no bin is impossible: noise may hide that
     many rows anywhere.
     """
-    filled = onto_simplex(cells, count) + sd / len(cells)
+    filled = filled + sd / len(filled)
     return filled / filled.sum()

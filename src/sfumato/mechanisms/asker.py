@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from types import NoneType
 from typing import Any, Protocol
 
@@ -11,9 +12,12 @@ import numpy as np
 
 from sfumato.errors import ArgumentError
 from sfumato.private.queries.base import Answer, Query
+from sfumato.private.queries.viewed import Viewed
 from sfumato.private.queries.wire import DTYPES, KINDS
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole
+from sfumato.schema.layout import Layout
+from sfumato.schema.view import View
 
 REFUSED = "a question is made of sfumato's own query classes, plain numbers and plain arrays of int64 or float64"
 
@@ -64,6 +68,33 @@ class Client:
     def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
         """Charge for it, then answer with every row's noisy projections."""
         return self._door.rows(name, encode((vectors, projection)))
+
+
+class Seen:
+    """Someone to ask about the bins of a layout: rows are coded to the finest cells of public grids, of which bins are
+    runs. Of some columns only, where their places are given.
+    """
+
+    def __init__(self, asker: Asker, layout: Layout, columns: Sequence[int] | None = None) -> None:
+        self._asker = asker
+        bins = layout.bins
+        finest = layout.groups or (columns is None and all(b.size == b.cells for b in bins))
+        places = tuple(range(len(bins)) if columns is None else columns)
+        cells, starts = tuple(bins[c].cells for c in places), tuple(bins[c].cell_starts for c in places)
+        self._view = None if finest else View(places, cells, starts)
+
+    @property
+    def remaining(self) -> float:
+        """The squared mu that is left."""
+        return self._asker.remaining
+
+    def total(self, name: str, query: Query, mu_squared: float) -> Answer:
+        """The total of a query about bins."""
+        return self._asker.total(name, query if self._view is None else Viewed(self._view, query), mu_squared)
+
+    def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
+        """Every row's vector, of its bins."""
+        return self._asker.rows(name, replace(vectors, view=self._view), projection)
 
 
 def encode(question: Any) -> bytes:

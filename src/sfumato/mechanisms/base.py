@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from sfumato.errors import ArgumentError
@@ -245,6 +245,17 @@ class Plan:
             KeyError: There is no such round.
         """
         return min(self.spend(self.round(name)), at_most)
+
+    def on(self, layout: Layout) -> Plan:
+        """The same plan for other bins of the same columns.
+
+        Args:
+            layout: With the bins that noisy answers led to.
+
+        Returns:
+            The plan.
+        """
+        return replace(self, public=replace(self.public, layout=layout))
 
     def part(self, kind: type[Part]) -> Part:
         """The details, which must be of the mechanism that asks.

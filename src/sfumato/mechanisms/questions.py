@@ -29,6 +29,7 @@ from sfumato.private.queries.gradients import PROBABILITY_BITS, ClippedGradient,
 from sfumato.private.queries.group_sums import FeatureMoments, GroupSums, Latent
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.images import MAPPED_LIMIT, Cells, ProjectedImage, ScoreImage, Shifted
+from sfumato.private.queries.viewed import Viewed
 from sfumato.private.queries.waves import FREQUENCY_BITS, WaveImage
 from sfumato.private.slicing.rows import RowVectors
 
@@ -137,8 +138,11 @@ def row_question(image: Image, classes: int, radius: float, height: float = 0.0)
 
 def describe(query: Query) -> dict[str, Any]:
     """What a question was, for whoever reads its answer: plain JSON values."""
+    if isinstance(query, Viewed):
+        seen = {"columns": list(query.view.columns), "starts": [starts.tolist() for starts in query.view.starts]}
+        return describe(query.query) | (seen if isinstance(query.query, Histograms) else {})
     if isinstance(query, Histograms):
-        return {"kind": "histograms", "classes": query.classes, "bins": list(query.sizes)}
+        return {"kind": "histograms", "classes": query.classes, "bins": list(query.sizes), "nowhere": "first"}
     if isinstance(query, GroupSums):
         groups, dim = len(query.latent.radii), query.latent.image.dim
         return {"kind": "group sums", "groups": groups, "dimensions": dim, "second": query.second}
@@ -166,12 +170,12 @@ def unpack(query: Gradient | ClippedGradient, flat: FloatArray) -> FloatArray: .
 def unpack(query: Any, flat: FloatArray) -> Any:
     """A flat answer in the shape of its question, in the units of the asker.
 
-    Histograms: one (classes, bins) array for each column. GroupSums: counts (groups), sums (groups, d), and what was
-    asked of second moments: (groups, d, d), (groups) or nothing. FeatureMoments: the second moment (features, features)
-    and the sums (features, classes). Gradients: (margins or classes, features).
+    Histograms: one (classes, 1 + bins) array for each column, first those in no bin. GroupSums: counts (groups), sums
+    (groups, d), and what was asked of second moments: (groups, d, d), (groups) or nothing. FeatureMoments: the second
+    moment (features, features) and the sums (features, classes). Gradients: (margins or classes, features).
     """
     if isinstance(query, Histograms):
-        return np.split(flat.reshape(query.classes, -1), np.cumsum(query.sizes)[:-1], axis=1)
+        return np.split(flat.reshape(query.classes, -1), np.cumsum(np.add(query.sizes, 1))[:-1], axis=1)
     if isinstance(query, GroupSums):
         return _unpack_groups(query, flat)
     if isinstance(query, FeatureMoments):

@@ -16,7 +16,7 @@ from sfumato.private.units import TagArray, Units
 from sfumato.schema.layout import NOWHERE, Layout, OrderedBins
 from sfumato.schema.projections import Projection
 from sfumato.tables.cells import numbers, texts
-from sfumato.tables.coding import cells_of, code_cells, code_label, find_codes, read_batches
+from sfumato.tables.coding import cells_of, code_label, find_cells, read_batches, values_of
 from sfumato.tables.table import Table
 
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
@@ -47,7 +47,7 @@ class Source:
         self._layout = layout
         self._units = units
         self._projection = Projection.of(layout.groups) if layout.groups else None
-        self._dtype = np.int16 if max(layout.sizes) < np.iinfo(np.int16).max else np.int32
+        self._dtype = np.int16 if max(layout.cells) < np.iinfo(np.int16).max else np.int32
         self.public = Public.of(layout, values)
         # Whether every pass gives the rows that count: units are chosen from all rows, once.
         self.rereadable = table.rereadable and units is None
@@ -103,12 +103,12 @@ class Source:
         fixed = np.full(shape, NOWHERE, dtype=np.int32) if self.public.values else None
         for c, (name, bins) in enumerate(zip(self._layout.names, self._layout.bins, strict=True)):
             if fixed is None or not isinstance(bins, OrderedBins):
-                codes[c] = find_codes(cells_of(batch, name, self._layout), bins)
+                codes[c] = find_cells(cells_of(batch, name, self._layout), bins)
             elif self._projection is not None:
                 fixed[c] = bins.fixed(numbers(batch.column(name)), FIXED_BITS)
             else:
-                cells = code_cells(cells_of(batch, name, self._layout), bins)
-                codes[c], fixed[c] = cells.codes, bins.fixed(cells.values, FIXED_BITS)
+                values = values_of(cells_of(batch, name, self._layout), bins)
+                codes[c], fixed[c] = bins.cell(values), bins.fixed(values, FIXED_BITS)
         projected = None if self._projection is None or fixed is None else self._projection.apply(fixed)
         return Batch(codes, labels, fixed, projected)
 

@@ -28,12 +28,13 @@ from sfumato.guarantee import LONGEST_NAME, NoisyAnswer
 from sfumato.models import Model, find_model
 from sfumato.release.guarantee import GuaranteeData, guarantee_data, read_guarantee
 from sfumato.release.release import Release
-from sfumato.schema.layout import DEFAULT_BINS, Layout
+from sfumato.schema.layout import DEFAULT_BINS, IntArray, Layout, OrderedBins
 from sfumato.schema.schema import Category, Column, Date, Schema
 from sfumato.text import one_line
 
 FORMAT = "sfumato-release"
-VERSION = 6
+VERSION = 7
+READABLE = (6, 7)  # 6 has the bins of its schema
 JSON_NAME = "release.json"
 ARRAYS_NAME = "arrays.safetensors"
 ANSWERS = "answers."  # begins the names of arrays that are no model's
@@ -77,12 +78,13 @@ class _Model(BaseModel):
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid")
     format: Literal["sfumato-release"]
-    version: Literal[6]
+    version: Literal[6, 7]
     library: str
     mechanism: _Name
     model: _Model
     guarantee: GuaranteeData
     answers: Annotated[tuple[_Answer, ...], FailFast()] = Field(max_length=LIMITS.answers)
+    bins: dict[str, Annotated[tuple[_Size, ...], FailFast()]] = {}
     data_schema: dict[str, Any] = Field(alias="schema")
 
 
@@ -118,6 +120,7 @@ def contents(release: Release) -> tuple[dict[str, Any], NamedArrays]:
             {"name": answer.name, "values": answer.values.size, "sd": answer.sd.size, "what": dict(answer.what)}
             for answer in release.answers
         ],
+        "bins": {name: starts.tolist() for name, starts in chosen_starts(release.layout, release.schema).items()},
         "schema": release.schema.dump(),
     }
     return document, {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -158,7 +161,7 @@ def _read(archive: zipfile.ZipFile, path: str | Path) -> Release:
 
     document, schema = _document(archive, path)
     _check_room(sum(map(_most_bins, schema.plan.modelled.values())), 8, path)
-    layout = Layout.of(schema)
+    layout = _layout(document, schema, insist)
     kind = _kind(document.model.kind, insist)
     guarantee = read_guarantee(document.guarantee, schema, kind.row_spends, insist)
     specs = kind.shapes(layout, document.model.facts, insist)
@@ -168,6 +171,30 @@ def _read(archive: zipfile.ZipFile, path: str | Path) -> Release:
     model.check_guarantee(guarantee, 1 if schema.unit is None else schema.unit.rows, insist)
     insist(document.mechanism.isprintable(), "the name of its mechanism cannot be printed")
     return Release(schema, guarantee, document.mechanism, model, _answers(document.answers, arrays, insist))
+
+
+def chosen_starts(layout: Layout, schema: Schema) -> dict[str, IntArray]:
+    """Where the bins of columns begin that are not the schema's own, but were chosen by noisy answers."""
+    pairs = zip(layout.names, layout.bins, Layout.of(schema).bins, strict=True)
+    ordered = ((name, mine.starts, own) for name, mine, own in pairs if isinstance(mine, OrderedBins))
+    return {
+        name: starts
+        for name, starts, own in ordered
+        if isinstance(own, OrderedBins) and not np.array_equal(starts, own.starts)
+    }
+
+
+def _layout(document: _Document, schema: Schema, insist: Insist) -> Layout:
+    """The schema's columns, with the bins that the file names."""
+    own = Layout.of(schema)
+    insist(set(document.bins) <= set(own.names), "it has bins for a column that is not there")
+    starts = [np.array(document.bins[name], np.int64) if name in document.bins else None for name in own.names]
+    for bins, chosen in zip(own.bins, starts, strict=True):
+        if chosen is not None:
+            insist(isinstance(bins, OrderedBins) and bins.follows_mass, "it has bins for a column that needs none")
+            rising = len(chosen) > 0 and chosen[0] == 0 and (np.diff(chosen) > 0).all()
+            insist(rising and chosen[-1] < bins.cells - bins.column.missing, "its bins do not fit the column's grid")
+    return own.refined(starts)
 
 
 def _kind(name: str, insist: Insist) -> type[Model]:
@@ -226,7 +253,7 @@ def _document(archive: zipfile.ZipFile, path: str | Path) -> tuple[_Document, Sc
 
 
 def _check_version(version: Any, path: str | Path) -> None:
-    if not isinstance(version, int) or isinstance(version, bool) or version == VERSION:
+    if not isinstance(version, int) or isinstance(version, bool) or version in READABLE:
         return  # what is no number is refused with the rest of the document
     if version > VERSION:
         raise ReleaseError(f"{path} has format version {version}; this library reads version {VERSION}: upgrade it")

@@ -1,8 +1,7 @@
-"""Public bins: how a column's domain is cut, from the schema alone.
+"""Public bins: how a column's domain is cut, from the schema alone, or later from noisy answers.
 
-A cell becomes the number of its bin, and everything the private side does afterwards sees bin numbers
-only. Finding a bin takes comparisons and nothing else (no logarithm is taken of a private value), so the
-result is a function of that cell, bit for bit, on any machine and in any batch.
+A cell becomes the number of its place on the column's grid, and everything the private side does afterwards sees these
+numbers only. Bins are runs of the grid, so that they can be chosen without reading the table again.
 
 >>> from sfumato.schema.schema import Number
 >>> age = bins_of(Number(min=0, max=3, step=1))
@@ -16,50 +15,62 @@ result is a function of that cell, bit for bit, on any machine and in any batch.
 from __future__ import annotations
 
 import datetime
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from sfumato.schema.grid import NOWHERE, FloatArray, Grid, IntArray, Marks, Steps
+
 if TYPE_CHECKING:  # what a layout is made of is told apart by its `type`: the private side needs no schema parser
     from sfumato.schema.schema import Category, Column, Date, Group, Number, Schema
 
 DEFAULT_BINS = 256  # where the schema is silent
 ROW = "row"  # the unit of privacy where the schema names none
-NOWHERE = -1  # the code of a cell that has no bin
 LOG_STEPS = 10_000  # a log scale without a step is linear below this fraction of the range
-SLIVER = 1e-9  # of the range: an edge this close to an atom is the atom
 EDGE = 1e-3  # a value on the rim of a bin is placed this far inside, where its density is finite
 EPOCH = datetime.date(1970, 1, 1)
-
-IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
 class OrderedBins:
-    """Bins of a number or a date, in the order of their values.
+    """Bins of a number or a date, in the order of their values: runs of the column's grid.
 
-    Bin i holds the values from `low[i]` to `high[i]`: half-open, except the last; a point bin (an atom of
-    a column without a step) holds one value, and `low[i] == high[i]`. With a step, `low` and `high` are the
-    first and last value on the grid that the bin holds.
+    Bin i holds the cells of the grid from `starts[i]` to the next start. With a step, `low` and `high` are the first
+    and last value that a bin holds; without one its ends, and a bin that is one mark (an atom) has `low[i] == high[i]`.
     """
 
     column: Number | Date
-    low: FloatArray
-    high: FloatArray
-    step: float | None
-    breaks: FloatArray
-    lookup: IntArray  # from the place among the breaks to the bin
+    grid: Grid
+    starts: IntArray
+
+    @cached_property
+    def low(self) -> FloatArray:
+        """Where each bin begins."""
+        return self.grid.lows(self.starts)
+
+    @cached_property
+    def high(self) -> FloatArray:
+        """Where each bin ends."""
+        return self.grid.highs(self._last)
+
+    @cached_property
+    def _last(self) -> IntArray:
+        """The last cell of each bin."""
+        return np.append(self.starts[1:], self.grid.size) - 1
+
+    @property
+    def step(self) -> float | None:
+        """The distance of values; None where all numbers are."""
+        return self.grid.step if isinstance(self.grid, Steps) else None
 
     @property
     def size(self) -> int:
         """How many bins there are, that of missing values among them."""
-        return len(self.low) + self.column.missing
+        return len(self.starts) + self.column.missing
 
     @property
     def ordered(self) -> bool:
@@ -69,7 +80,22 @@ class OrderedBins:
     @property
     def missing(self) -> int:
         """The bin of a missing cell, or NOWHERE."""
-        return len(self.low) if self.column.missing else NOWHERE
+        return len(self.starts) if self.column.missing else NOWHERE
+
+    @property
+    def cells(self) -> int:
+        """How many cells the grid has, that of missing values among them."""
+        return self.grid.size + self.column.missing
+
+    @property
+    def cell_starts(self) -> IntArray:
+        """The first cell of every bin, that of missing values among them."""
+        return np.append(self.starts, self.grid.size) if self.column.missing else self.starts
+
+    @property
+    def follows_mass(self) -> bool:
+        """Whether finer bins may be looked for: the schema names none, and the grid has finer ones."""
+        return self.column.bins is None and len(self.starts) < self.grid.size
 
     @cached_property
     def continuous(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -79,13 +105,11 @@ class OrderedBins:
 
     @cached_property
     def _rims(self) -> tuple[FloatArray, FloatArray]:
-        """The smallest and largest value that belongs to each bin of a column without a step."""
-        wide = self.low < self.high
-        follows_atom = np.append(False, ~wide[:-1])
-        last = np.arange(len(self.low)) == len(self.low) - 1
-        low = np.where(wide & follows_atom, np.nextafter(self.low, np.inf), self.low)
-        high = np.where(wide & ~last, np.nextafter(self.high, -np.inf), self.high)
-        return low, high
+        """The smallest and largest value that belongs to each bin of a column without a step: a bin that begins or ends
+        with an interval does not hold the mark there.
+        """
+        low = np.where(self.starts % 2 == 1, np.nextafter(self.low, np.inf), self.low)
+        return low, np.where(self._last % 2 == 1, np.nextafter(self.high, -np.inf), self.high)
 
     @cached_property
     def counts(self) -> FloatArray:
@@ -93,14 +117,15 @@ class OrderedBins:
         grid = np.ones(len(self.low)) if self.step is None else np.rint((self.high - self.low) / self.step) + 1
         return np.append(grid, 1.0) if self.column.missing else grid
 
+    def cell(self, values: FloatArray) -> IntArray:
+        """The cell of the grid of each value; outside values clamp, NaN goes to the missing cell or nowhere."""
+        cells = self.grid.code(values)
+        return np.where(cells < 0, self.grid.size, cells) if self.column.missing else cells
+
     def code(self, values: FloatArray) -> IntArray:
         """The bin of each value; outside values clamp, NaN goes to the missing bin or nowhere."""
-        absent = np.isnan(values)
-        clamped = np.clip(np.where(absent, self.breaks[0], values), self.breaks[0], self.breaks[-1])
-        # 2 j for a value strictly below break j and above break j - 1, 2 j + 1 for break j itself.
-        left = np.searchsorted(self.breaks, clamped, "left")
-        place = 2 * left + (self.breaks[left] == clamped)
-        return np.where(absent, self.missing, self.lookup[place])
+        cells = self.cell(values)
+        return np.where(cells < 0, NOWHERE, np.searchsorted(self.cell_starts, cells, "right") - 1)
 
     def position(self, values: FloatArray, codes: IntArray) -> FloatArray:
         """How far into its bin a value lies, from 0 to 1 (a half where the bin is no interval)."""
@@ -113,7 +138,7 @@ class OrderedBins:
     @property
     def bounds(self) -> tuple[float, float]:
         """The smallest and largest value."""
-        return float(self.breaks[0]), float(self.breaks[-1])
+        return self.grid.low, self.grid.high
 
     def fixed(self, values: FloatArray | None, bits: int) -> IntArray:
         """The place of each value between the bounds, as a whole number from 0 to 2^bits; -1 for NaN.
@@ -165,6 +190,21 @@ class CategoryBins:
         return len(self.column.values) + self.column.missing
 
     @property
+    def cells(self) -> int:
+        """The same: categories are their own grid."""
+        return self.size
+
+    @property
+    def cell_starts(self) -> IntArray:
+        """The first cell of every bin: each is its own."""
+        return np.arange(self.size)
+
+    @property
+    def follows_mass(self) -> bool:
+        """Whether finer bins may be looked for: there are none."""
+        return False
+
+    @property
     def ordered(self) -> bool:
         """Whether bins have an order: categories have none."""
         return False
@@ -195,14 +235,14 @@ Bins: TypeAlias = OrderedBins | CategoryBins
 
 
 def bins_of(column: Column) -> Bins:
-    """The bins of one column of a schema."""
+    """The bins of one column of a schema, before any row was asked about."""
     if column.type == "category":
         return CategoryBins(column)
     if column.type == "date":
-        return _stepped(column, days(column.min), days(column.max), 1.0, "linear", ())
+        return _stepped(column, Steps(days(column.min), days(column.max), 1.0), "linear", ())
     if column.step is None:
-        return _plain(column)
-    return _stepped(column, column.min, column.max, column.step, column.scale, column.atoms)
+        return _plain(column, Marks(column.min, column.max, column.atoms))
+    return _stepped(column, Steps(column.min, column.max, column.step), column.scale, column.atoms)
 
 
 @dataclass(frozen=True)
@@ -282,6 +322,24 @@ class Layout:
         return tuple(bins.size for bins in self.bins)
 
     @property
+    def cells(self) -> tuple[int, ...]:
+        """How many cells each feature's grid has: what rows are coded to, and bins are runs of."""
+        return tuple(bins.cells for bins in self.bins)
+
+    def refined(self, starts: Sequence[IntArray | None]) -> Layout:
+        """The same columns with other bins.
+
+        Args:
+            starts: For each feature the first cells of its bins, without that of missing values; None leaves them.
+
+        Returns:
+            The layout.
+        """
+        pairs = zip(self.bins, starts, strict=True)
+        bins = (b if s is None or isinstance(b, CategoryBins) else replace(b, starts=s) for b, s in pairs)
+        return replace(self, bins=tuple(bins))
+
+    @property
     def dim(self) -> int:
         """Coordinates of the space that rows are modelled in: one a feature, or those of the groups' projections."""
         return sum(group.directions for group in self.groups) if self.groups else len(self.names)
@@ -319,44 +377,22 @@ def _edges(low: float, high: float, unit: float, count: int, scale: str) -> Floa
     return edges
 
 
-def _plain(column: Number) -> OrderedBins:
-    """Bins of a column without a step: intervals, cut at the atoms, which get point bins of their own."""
-    span = column.max - column.min
-    edges = _edges(column.min, column.max, span / LOG_STEPS, column.bins or DEFAULT_BINS, column.scale)
-    atoms = np.array([-math.inf, *sorted(column.atoms), math.inf])
-    above = np.searchsorted(atoms, edges)
-    near = np.minimum(edges - atoms[above - 1], atoms[above] - edges) < SLIVER * span
-    breaks = np.unique(np.concatenate([edges[~near], column.atoms, edges[[0, -1]]]))
-    points = np.isin(breaks, column.atoms)
-    low, high, lookup = [], [], [0]
-    for j, value in enumerate(breaks):
-        if points[j]:
-            low.append(value)
-            high.append(value)
-        lookup.append(len(low) - 1 if points[j] else len(low))
-        if j + 1 < len(breaks):
-            lookup.append(len(low))
-            low.append(value)
-            high.append(breaks[j + 1])
-    # The top edge belongs to the last interval, unless it is an atom.
-    last = np.minimum(np.array([*lookup, 0]), len(low) - 1)
-    return OrderedBins(column, np.array(low), np.array(high), None, breaks, last)
+def _plain(column: Number, grid: Marks) -> OrderedBins:
+    """Bins of a column without a step: intervals from mark to mark, cut at the atoms, which have bins of their own."""
+    unit = (column.max - column.min) / LOG_STEPS
+    edges = grid.near(_edges(column.min, column.max, unit, column.bins or DEFAULT_BINS, column.scale)[:-1])
+    atoms = grid.code(np.array(column.atoms, dtype=np.float64))
+    starts = np.unique(np.concatenate([[0], edges, atoms, atoms + 1]))
+    return OrderedBins(column, grid, starts[starts < grid.size])
 
 
-def _stepped(
-    column: Number | Date, low: float, high: float, step: float, scale: str, atoms: tuple[float, ...]
-) -> OrderedBins:
-    """Bins of a column on a grid: runs of neighbouring grid values; an atom is a run of its own."""
-    steps = int(np.floor((high - low) / step + 1e-9)) + 1
-    count = min(steps, column.bins or DEFAULT_BINS)
-    cuts = np.ceil(_edges(0.0, float(steps), 1.0, count, scale) - 1e-9)
-    alone = np.rint((np.array(atoms) - low) / step)
-    starts = np.unique(np.clip(np.concatenate([cuts, alone, alone + 1]), 0, steps))
-    first, end = starts[:-1], starts[1:]
-    breaks = np.concatenate([[low], low + (starts[1:-1] - 0.5) * step, [high]])
-    # A value on a break belongs to the bin above it, and the top edge to the last bin.
-    lookup = np.minimum((np.arange(2 * len(breaks) + 1) - 1) // 2, len(first) - 1).clip(0)
-    return OrderedBins(column, low + first * step, low + (end - 1) * step, step, breaks, lookup)
+def _stepped(column: Number | Date, grid: Steps, scale: str, atoms: tuple[float, ...]) -> OrderedBins:
+    """Bins of a column with a step: runs of neighbouring values; an atom is a run of its own."""
+    count = min(grid.values, column.bins or DEFAULT_BINS)
+    cuts = np.ceil(_edges(0.0, float(grid.values), 1.0, count, scale)[:-1] - 1e-9).astype(np.int64) // grid.stride
+    alone = grid.code(np.array(atoms, dtype=np.float64))
+    starts = np.unique(np.concatenate([cuts, alone, alone + 1]))
+    return OrderedBins(column, grid, starts[starts < grid.size])
 
 
 def _typed(

@@ -27,7 +27,7 @@ def cells_of(batch: pa.RecordBatch, name: str, layout: Layout) -> pa.Array:
     if apart is None:
         return batch.column(name)
     ends = [
-        [np.clip(_values(batch.column(end), bins), *bins.bounds) for end, bins in group]
+        [np.clip(values_of(batch.column(end), bins), *bins.bounds) for end, bins in group]
         for group in (apart.uppers, apart.lowers)
     ]
     return pa.array(np.fmin.reduce(ends[0]) - np.fmax.reduce(ends[1]))
@@ -37,7 +37,7 @@ def code_cells(cells: pa.Array, bins: Bins) -> Cells:
     """The bin of every cell, each found from that cell alone, and its value."""
     if isinstance(bins, CategoryBins):
         return Cells(find_codes(cells, bins), None)
-    values = _values(cells, bins)
+    values = values_of(cells, bins)
     return Cells(bins.code(values), values)
 
 
@@ -45,10 +45,18 @@ def find_codes(cells: pa.Array, bins: Bins) -> IntArray:
     """The bin of every cell; where cells repeat, each distinct one is looked at once."""
     if isinstance(bins, CategoryBins):
         return lookup(cells, pa.array(bins.column.texts, type=pa.large_string()), bins.missing)
-    return by_distinct(cells, lambda distinct: bins.code(_values(distinct, bins)))
+    return by_distinct(cells, lambda distinct: bins.code(values_of(distinct, bins)))
 
 
-def _values(cells: pa.Array, bins: OrderedBins) -> FloatArray:
+def find_cells(cells: pa.Array, bins: Bins) -> IntArray:
+    """The place of every cell on the column's grid, of which bins are runs."""
+    if isinstance(bins, CategoryBins):
+        return find_codes(cells, bins)
+    return by_distinct(cells, lambda distinct: bins.cell(values_of(distinct, bins)))
+
+
+def values_of(cells: pa.Array, bins: OrderedBins) -> FloatArray:
+    """The value of every cell of an ordered column; NaN where it has none."""
     # The time of day is not kept.
     return np.floor(days(cells)) if bins.column.type == "date" else numbers(cells)
 

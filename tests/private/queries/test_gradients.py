@@ -33,17 +33,9 @@ from sfumato.mechanisms.questions import label_gradient, label_model, score_imag
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import base, gradients
 from sfumato.private.queries.base import EXACT, LATENT_BITS, LATENT_LIMIT, Batch, Public
-from sfumato.private.queries.gradients import (
-    EXP_BITS,
-    EXP_STEP,
-    EXP_STEP_BITS,
-    EXP_STEPS,
-    PROBABILITY_BITS,
-    Gradient,
-    LabelModel,
-    exponentials,
-)
+from sfumato.private.queries.gradients import Gradient, LabelModel
 from sfumato.private.queries.images import ScoreImage
+from sfumato.whole_numbers import EXP_BITS, EXP_STEP, EXP_STEP_BITS, EXP_STEPS, PROBABILITY_BITS, exponentials
 
 SURE = 1 << PROBABILITY_BITS
 

@@ -15,10 +15,11 @@ from sfumato.errors import ArgumentError
 from sfumato.mechanisms.questions import score_image, unpack, wave_image, wave_radians
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import base
-from sfumato.private.queries.base import LATENT_LIMIT, SHRINK, Batch, Public
+from sfumato.private.queries.base import LATENT_LIMIT, Batch, Public
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.images import ScoreImage
-from sfumato.private.queries.waves import PHASE_BITS, TURN_BITS, WAVE_BITS, WaveImage, wave_table
+from sfumato.private.queries.waves import PHASE_BITS, WaveImage
+from sfumato.whole_numbers import SHRINK, TURN_BITS, WAVE_BITS, wave_table
 
 RNG = np.random.default_rng(6)
 SIZES = (7, 4, 9)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.encoding.scores import Scores
-from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.asker import Asker, Seen
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import Reserved
 from sfumato.mechanisms.cell_shapes import FoundCells, ask_shapes
@@ -38,8 +38,10 @@ def run_clustmix(mechanism: Clustmix, curator: Asker, plan: Plan) -> MixtureMode
         check_extra("adapt='points'")
     details = plan.part(ClustmixDetails)
     tuning = mechanism.tuning.cells(plan.encoding)
-    reserved = Reserved(curator, sum(each.share for each in plan.repeats("labels")) * plan.mu**2)
-    learned = encoding_of(mechanism, plan.public).learn(reserved, plan)
+    kept = sum(each.share for each in plan.repeats("labels")) * plan.mu**2
+    learned = encoding_of(mechanism, plan.public).learn(Reserved(curator, kept), plan)
+    plan, curator = plan.on(learned.layout), Seen(curator, learned.layout)
+    reserved = Reserved(curator, kept)
     found = find_cells(reserved, plan, learned, details.components, details.sigma_max, tuning)
     shapes = ask_shapes(reserved, found, plan.budget("shapes", reserved.remaining), tuning.noise)
     if plan.has("features"):

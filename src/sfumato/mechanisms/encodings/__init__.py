@@ -18,7 +18,7 @@ from sfumato.mechanisms.cell_shapes import FoundCells
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.private.queries.base import Image
-from sfumato.schema.layout import FloatArray
+from sfumato.schema.layout import FloatArray, Layout
 
 
 class Opening(Protocol):
@@ -39,6 +39,10 @@ class Opening(Protocol):
 
 class Learned(Protocol):
     """What the first rounds told: where to ask on, and how a model is put together."""
+
+    @property
+    def layout(self) -> Layout:
+        """With the bins that were settled on."""
 
     @property
     def image(self) -> Image:

@@ -91,13 +91,14 @@ class GroupEncoding:
         """Ask for the classes' common shape, and find its main directions."""
         projection = Projection.of(plan.layout.groups)
         shape = ask_shape(curator, plan, projection, self.tuning)
-        return LearnedGroups(projection, shape, find_directions(shape, self.tuning), self.tuning)
+        return LearnedGroups(plan.layout, projection, shape, find_directions(shape, self.tuning), self.tuning)
 
 
 @dataclass(frozen=True)
 class LearnedGroups:
     """What classes have in common, and the directions to ask in."""
 
+    layout: Layout
     projection: Projection
     shape: Shape
     directions: Directions

@@ -20,32 +20,50 @@ from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, effective_bins, marginal_cost, moment_costs, radius, split
 from sfumato.mechanisms.cell_shapes import FoundCells, divide_weights
+from sfumato.mechanisms.encodings.column_looks import FINER, ask_columns, looks_of
 from sfumato.mechanisms.encodings.logistic_labels import fit_logistic_labels
-from sfumato.mechanisms.questions import score_image, unpack
+from sfumato.mechanisms.questions import score_image
 from sfumato.mechanisms.tuning import HistogramTuning, LabelTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import Labeller
-from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.images import ScoreImage
-from sfumato.schema.layout import FloatArray
+from sfumato.schema.layout import FloatArray, Layout
 
 
 @dataclass(frozen=True)
 class HistogramOpening:
-    """What histograms cost: their share, how columns divide it, and what is expected of the moments after them."""
+    """What histograms cost: their share, how columns divide it, and what is expected of the moments after them.
+
+    `looks` says in how many looks a column's part is spent; one, where it is empty.
+    """
 
     share: float
     column_shares: tuple[float, ...]
     moment_shares: tuple[float, float, float]
     expected_kl: dict[str, float] = field(default_factory=dict)
     purpose: str = "class counts, every column's distribution, the latent scale"
+    looks: tuple[int, ...] = ()
 
     last: ClassVar[tuple[Share, ...]] = ()
 
     @property
+    def look_shares(self) -> tuple[float, ...]:
+        """What each column has of every look at it."""
+        looks = self.looks or (1,) * len(self.column_shares)
+        return tuple(share / count for share, count in zip(self.column_shares, looks, strict=True))
+
+    @property
     def first(self) -> tuple[Share, ...]:
-        """The histograms of all columns."""
-        return (Share("histograms", self.share, self.purpose),)
+        """The histograms of all columns, and finer ones of those whose grid has finer bins."""
+        return self.within(self.share)
+
+    def within(self, share: float) -> tuple[Share, ...]:
+        """The same rounds where they have another share of the budget."""
+        rounds = [Share("histograms", share * sum(self.look_shares), self.purpose)]
+        for number in range(1, max(self.looks, default=1)):
+            deep = sum(part for part, looks in zip(self.look_shares, self.looks, strict=True) if looks > number)
+            rounds.append(Share(FINER, share * deep, "finer bins where there is mass", number))
+        return tuple(rounds)
 
     @property
     def inside(self) -> float:
@@ -78,22 +96,26 @@ class ScoreEncoding:
         shares = dict(zip(costs, split(list(costs.values())), strict=True))
         expected = {n: float(public.noise_factor * c / (shares[n] * mu**2)) for n, c in costs.items()}
         columns_get = tuple(float(share) for share in split(resolutions**2))
-        return HistogramOpening(float(shares["marginals"]), columns_get, moments.shares, expected)
+        share, looks = float(shares["marginals"]), looks_of(layout)
+        return HistogramOpening(share, columns_get, moments.shares, expected, looks=looks)
 
     def label_budget(self, public: Public) -> tuple[float, int]:
         """The part of the budget that adapted labels take, and in how many rounds."""
         return self.label_model.share, self.label_model.rounds
 
     def learn(self, curator: Asker, plan: Plan) -> LearnedScores:
-        """Histograms, cleaned."""
-        marginals = clean(*ask_histograms(curator, plan), plan.layout.bins, self.histograms.cleaning)
-        return LearnedScores(marginals, Scores.of(marginals, plan.layout.bins), self.label_model)
+        """Histograms, cleaned, of bins that follow the mass."""
+        cleaning = self.histograms.cleaning
+        marginals = clean(ask_columns(curator, plan, cleaning), plan.layout.bins, cleaning)
+        layout = plan.layout.refined(marginals.starts)
+        return LearnedScores(layout, marginals, Scores.of(marginals, layout.bins), self.label_model)
 
 
 @dataclass(frozen=True)
 class LearnedScores:
-    """Marginals, and the scores that they make of a row."""
+    """The bins that were settled on, their marginals, and the scores that they make of a row."""
 
+    layout: Layout
     marginals: Marginals
     scores: Scores
     label_model: LabelTuning = LabelTuning()
@@ -130,15 +152,8 @@ class LearnedScores:
         return fit_logistic_labels(curator, plan, self.marginals, encoder, mixture, alpha, self.label_model)
 
 
-def ask_histograms(curator: Asker, plan: Plan) -> tuple[list[FloatArray], FloatArray]:
-    """Every column's cells in every class, and the noise that a column's cells have."""
-    layout, shares = plan.layout, plan.details.histograms.column_shares
-    query = Histograms(layout.sizes, layout.classes, shares)
-    answer = curator.total("histograms", query, plan.budget("histograms", curator.remaining))
-    return unpack(query, answer.values), np.array([cells[0, 0] for cells in unpack(query, answer.sd)])
-
-
 def cell_sd(public: Public, mu: float, rounds: tuple[Share, ...], opening: HistogramOpening) -> float:
     """The standard deviation of the noise on a histogram's cell, in rows, where it is least."""
     (share,) = (each.share for each in rounds if each.name == "histograms")
-    return math.sqrt(public.noise_factor / share / max(opening.column_shares)) / mu
+    of_it = max(opening.look_shares) / sum(opening.look_shares)
+    return math.sqrt(public.noise_factor / share / of_it) / mu

@@ -6,6 +6,7 @@ docs/proofs/mixture.md has the one paragraph that it takes.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +15,13 @@ from sfumato.encoding.affine import Affine, Places, locate
 from sfumato.encoding.marginals import clean
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
-from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.asker import Asker, Seen
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import Reserved
 from sfumato.mechanisms.cell_shapes import ask_shapes, one_cell_each
+from sfumato.mechanisms.encodings.column_looks import ask_columns
 from sfumato.mechanisms.encodings.group_encoding import GroupEncoding
-from sfumato.mechanisms.encodings.score_encoding import ScoreEncoding, ask_histograms
+from sfumato.mechanisms.encodings.score_encoding import ScoreEncoding
 from sfumato.mechanisms.mixture.affine_clusters import fit_clusters
 from sfumato.mechanisms.mixture.affine_looks import follow
 from sfumato.mechanisms.mixture.beliefs import FEWEST, Beliefs
@@ -29,17 +31,18 @@ from sfumato.mechanisms.mixture.score_components import fit_components
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import MixtureModel
+from sfumato.schema.layout import Layout
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.mixture.mixture_mechanism import Mixture
 
-Fitted = tuple[Scores | Affine | Projected, GaussianMixture, Labeller | QuadraticLabeller | None]
+Fitted = tuple[Layout, Scores | Affine | Projected, GaussianMixture, Labeller | QuadraticLabeller | None]
 
 
 def run_mixture(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel:
     """Ask all queries and build the model from their answers."""
     fit = {"scores": fit_scores, "affine": fit_affine, "projected": fit_groups}[plan.encoding]
-    return MixtureModel(plan.layout, *fit(mechanism, curator, plan))
+    return MixtureModel(*fit(mechanism, curator, plan))
 
 
 def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
@@ -47,14 +50,13 @@ def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
     tuning, components = mechanism.tuning, plan.part(MixtureDetails).components
     reserved = Reserved(curator, sum(each.share for each in plan.repeats("labels")) * plan.mu**2)
     learned = ScoreEncoding(tuning.histograms, tuning.labels).learn(reserved, plan)
-    if components == 1:
-        scores, mixture = fit_one_gaussian(reserved, plan, learned, tuning)
-    else:
-        scores, mixture = fit_components(reserved, plan, learned, components, tuning)
+    layout = learned.layout
+    fit = fit_one_gaussian if components == 1 else partial(fit_components, components=components)
+    scores, mixture = fit(Seen(reserved, layout), plan.on(layout), learned, tuning=tuning)
     if not plan.has("labels"):
-        return scores, mixture, None
+        return layout, scores, mixture, None
     alpha = tuning.labels.alpha if mechanism.alpha is None else mechanism.alpha
-    return scores, mixture, learned.labels(curator, plan, scores, mixture, alpha)
+    return layout, scores, mixture, learned.labels(Seen(curator, layout), plan, scores, mixture, alpha)
 
 
 def fit_groups(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
@@ -65,19 +67,21 @@ def fit_groups(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
     mixture = learned.mixture(found, shapes)
     encoder = learned.encoder(curator, plan, mixture)
     labels = learned.labels(curator, plan, encoder, mixture, 0.0) if plan.has("labels") else None
-    return encoder, mixture, labels
+    return plan.layout, encoder, mixture, labels
 
 
 def fit_affine(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
     """One Gaussian per class in data units: look where each class is believed to be, and believe what is seen."""
-    components, bins = plan.part(MixtureDetails).components, plan.layout.bins
-    histograms, sd = ask_histograms(curator, plan)
+    components, layout = plan.part(MixtureDetails).components, plan.layout
+    cleaning = mechanism.tuning.histograms.cleaning
+    counted = ask_columns(curator, plan, cleaning)
     if components != 1:
-        marginals = clean(histograms, sd, bins, mechanism.tuning.histograms.cleaning)
-        return Affine(), fit_clusters(curator, plan, marginals, components, mechanism.tuning), None
-    beliefs = follow(curator, plan.repeats("moments"), first_beliefs(locate(histograms, sd, bins)), plan.layout)
+        marginals = clean(counted, layout.bins, cleaning)
+        return layout, Affine(), fit_clusters(curator, plan, marginals, components, mechanism.tuning), None
+    places = locate([each.cells for each in counted], np.array([each.sd for each in counted]), layout.bins)
+    beliefs = follow(curator, plan.repeats("moments"), first_beliefs(places), layout)
     counts = np.maximum(beliefs.counts, FEWEST)
-    return Affine(), GaussianMixture(counts / counts.sum(), beliefs.means, beliefs.covariances), None
+    return layout, Affine(), GaussianMixture(counts / counts.sum(), beliefs.means, beliefs.covariances), None
 
 
 def first_beliefs(places: Places) -> Beliefs:

@@ -25,7 +25,7 @@ from sfumato.mechanisms.mixture.class_moments import (
 from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.shrinkage import nearest_correlation, shrink_to_pooled
 from sfumato.models.gaussian_mixture import GaussianMixture
-from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.layout import FloatArray
 
 
 def fit_one_gaussian(
@@ -37,16 +37,19 @@ def fit_one_gaussian(
     plain = Space.plain(learned.image, learned.spreads)
     pilot_budget = plan.budget("moments")
     pilot = look(curator, "moments", plain, marginals.counts, pilot_budget, tuning.noise.margin)
-    shapes = settle(pilot.covariances, entry_noise(pilot), variances, tuning)
+    # A row whose cell fits no bin sits at 0, so that what is seen of a pair of columns is as much too small as pairs
+    # are not readable: the product of both columns' shares, as if one cell's fault had nothing to do with another's.
+    kept = np.outer(marginals.readable, marginals.readable)
+    shapes = settle(pilot.covariances / kept, entry_noise(pilot) / kept**2, variances, tuning)
     space = choose_space(plain, shapes, pilot, curator.remaining / pilot_budget)
     final = look(curator, "moments again", space, marginals.counts, curator.remaining, tuning.noise.margin)
 
     one, two = entry_noise(pilot), entry_noise(final)
     both = to_plain(combine(pilot, final)[0], final)
-    settled = settle(both, one * two / (one + two), variances, tuning)
+    settled = settle(both / kept, one * two / (one + two) / kept**2, variances, tuning)
     floor = tuning.noise.eigenvalue_floor
     correlations = [nearest_correlation(scores.latent_correlation(c, k), floor) for k, c in enumerate(settled)]
-    counts = class_counts(marginals, plan.layout, pilot, final)
+    counts = class_counts(marginals, pilot, final)
     means = latent_means(scores, marginals, pilot, final, tuning.farthest_mean)
     return scores, GaussianMixture(counts / counts.sum(), means, np.stack(correlations))
 
@@ -75,7 +78,7 @@ def latent_means(scores: Scores, marginals: Marginals, pilot: Look, final: Look,
     never wrong by more than `farthest`.
     """
     measured, variance = combine_means(pilot, final, np.zeros_like(pilot.means))
-    offset = measured - scores.means()
+    offset = measured / marginals.readable - scores.means()
     energy = np.stack([_score_energy(scores, marginals, k) for k in range(scores.classes)])
     prior = marginals.sd**2 * energy / marginals.counts[:, None] ** 2
     slope = np.stack([scores.hermite(k)[:, 0] for k in range(scores.classes)]).clip(0.1)
@@ -92,9 +95,8 @@ def _score_energy(scores: Scores, marginals: Marginals, k: int) -> FloatArray:
     )
 
 
-def class_counts(marginals: Marginals, layout: Layout, pilot: Look, final: Look) -> FloatArray:
+def class_counts(marginals: Marginals, pilot: Look, final: Look) -> FloatArray:
     """Class counts from all three rounds, weighed by their precision."""
-    histogram_precision = (1.0 / (marginals.sd**2 * np.array(layout.sizes))).sum()
-    precision = np.array([histogram_precision, pilot.count_sd**-2, final.count_sd**-2])
+    precision = np.array([marginals.count_sd**-2, pilot.count_sd**-2, final.count_sd**-2])
     looks = np.stack([marginals.counts, pilot.counts, final.counts])
     return np.maximum(precision @ looks / precision.sum(), 1.0)

@@ -31,7 +31,7 @@ from sfumato.schema.layout import FloatArray, IntArray
 
 
 def fit_components(
-    curator: Asker, plan: Plan, learned: LearnedScores, components: int | None, tuning: MixtureTuning
+    curator: Asker, plan: Plan, learned: LearnedScores, tuning: MixtureTuning, components: int | None
 ) -> tuple[Scores, GaussianMixture]:
     """Ask for cells and their moments, and build the mixture, with as many components a class as planned or as pay."""
     image, spreads, scores = learned.image, learned.spreads, learned.scores

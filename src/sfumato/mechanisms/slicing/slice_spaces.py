@@ -23,7 +23,7 @@ from sfumato.mechanisms.tuning import GroupTuning
 from sfumato.models.bought import Space, Start
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.queries.base import LATENT_BITS, MAP_BITS, Image
-from sfumato.schema.layout import FloatArray
+from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.projections import Projection
 
 if TYPE_CHECKING:
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SliceSpace:
-    """The encoder; the image of a row that is asked for; counts of classes; the Gaussians that training begins with,
-    and the space that these are in; and the frequencies of waves, for the central form.
+    """The bins that were settled on; the encoder; the image of a row that is asked for; counts of classes; the
+    Gaussians that training begins with, and the space that these are in; and the frequencies of waves, for the central
+    form.
     """
 
+    layout: Layout
     encoder: Scores | Projected
     image: Image
     counts: FloatArray
@@ -59,7 +61,7 @@ def _scores(mechanism: Slicing, curator: Asker, plan: Plan) -> SliceSpace:
     start = Start.standard(plan.classes, plan.columns)
     central = mechanism.form == "central"
     waves = frames(learned.image.dim, mechanism.slice_dim, mechanism.tuning.waves) if central else NO_WAVES
-    return SliceSpace(learned.scores, learned.image, learned.counts, start, None, waves)
+    return SliceSpace(learned.layout, learned.scores, learned.image, learned.counts, start, None, waves)
 
 
 def _groups(mechanism: Slicing, curator: Asker, plan: Plan) -> SliceSpace:
@@ -74,7 +76,7 @@ def _groups(mechanism: Slicing, curator: Asker, plan: Plan) -> SliceSpace:
     encoder = _ask_columns(curator, plan, learned.projection, shape, tuning.groups)
     spread = np.sqrt(np.maximum(np.diagonal(matrix @ shape.within @ matrix.T), VARIANCE_FLOOR))
     space = Space(basis, shape.means, matrix, centres)
-    return SliceSpace(encoder, image, shape.counts, start, space, planes(image.dim, tuning.waves) / spread)
+    return SliceSpace(plan.layout, encoder, image, shape.counts, start, space, planes(image.dim, tuning.waves) / spread)
 
 
 def _group_rows(mechanism: Slicing, curator: Asker, plan: Plan) -> SliceSpace:
@@ -86,7 +88,9 @@ def _group_rows(mechanism: Slicing, curator: Asker, plan: Plan) -> SliceSpace:
     space = Space(root * unit, shape.means, unit, np.zeros_like(shape.means))
     start = Start.standard(plan.classes, projection.dim)
     encoder = _ask_columns(curator, plan, projection, shape, tuning)
-    return SliceSpace(encoder, projected_image(np.zeros_like(shape.means)), shape.counts, start, space, NO_WAVES)
+    return SliceSpace(
+        plan.layout, encoder, projected_image(np.zeros_like(shape.means)), shape.counts, start, space, NO_WAVES
+    )
 
 
 def _round_shape(curator: Asker, plan: Plan, projection: Projection, tuning: GroupTuning) -> Shape:

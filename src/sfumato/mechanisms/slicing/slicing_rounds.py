@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,7 +69,7 @@ def plan_slicing(mechanism: Slicing, public: Public) -> Plan:
     beside = public.mu * math.sqrt(1.0 - left)
     details = _details(mechanism, public, beside, histograms)
     if details.slices:  # which the budget holds beside its mu
-        mu, shares = beside, tuple(Share(s.name, s.share / before, s.purpose) for s in first)
+        mu, shares = beside, tuple(replace(s, share=s.share / before) for s in first)
     else:
         mu, shares = public.mu, (*first, Share(last.name, left, last.purpose))
     notes: dict[str, str | int | float] = {"slices": str(details)}
@@ -96,7 +96,7 @@ def _first_rounds(mechanism: Slicing, public: Public) -> tuple[HistogramOpening 
     if not public.layout.groups:
         opening = ScoreEncoding(tuning.histograms).rounds(public)
         share = tuning.histograms_before_rows if rows else tuning.histograms_before_waves
-        return opening, (Share("histograms", share, opening.purpose),)
+        return opening, opening.within(share)
     if rows:
         centres, columns = tuning.groups_before_rows
         return None, (group_round("centres", centres), group_round("columns", columns))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.asker import Asker, Seen
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.questions import unpack, wave_image, wave_radians
 from sfumato.mechanisms.slicing.slice_spaces import SliceSpace, learn_space
@@ -33,12 +33,13 @@ def run_slicing(mechanism: Slicing, curator: Asker, plan: Plan) -> GeneratorMode
     """Ask for the encoding, then for what generators are trained on."""
     details = plan.part(SlicingDetails)
     space = learn_space(mechanism, curator, plan)
+    curator = Seen(curator, space.layout)
     bought: Bought
     if details.form == "rows":
         bought = buy_rows(curator, space, details, mechanism.tuning.class_height)
     else:
         bought = buy_waves(curator, space, mechanism.tuning.waves.count_share)
-    return GeneratorModel.begin(plan.layout, space.encoder, bought)
+    return GeneratorModel.begin(space.layout, space.encoder, bought)
 
 
 def buy_waves(curator: Asker, space: SliceSpace, count_share: float) -> BoughtWaves:

@@ -25,8 +25,9 @@ from sfumato.errors import insist
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import Layout
 from sfumato.schema.projections import FIXED_BITS as FIXED_BITS
+from sfumato.whole_numbers import LATENT_BITS as LATENT_BITS
+from sfumato.whole_numbers import SHRINK
 
-LATENT_BITS = 12  # fractional bits of a latent coordinate
 MAP_BITS = 12  # fractional bits of a matrix that maps latent rows
 LATENT_LIMIT = (16 << LATENT_BITS) - 1  # |z| < 16, so products stay below 2^32
 MAP_LIMIT = (16 << MAP_BITS) - 1
@@ -34,7 +35,6 @@ LARGEST_RADIUS = 1 << 32  # squared, on the latent grid: sums of squared norms o
 BATCH_CAP = 1 << 20  # rows in one exact float64 product: 2^20 * 2^32 < 2^53
 CHUNK_CELLS = 1 << 21  # numbers of an image in memory at once: 16 MiB
 EXACT = 1 << 53  # whole numbers below it are exact in float64
-SHRINK = 1.0 - 2.0**-40  # outweighs the few roundings of clipping, so no clipped row exceeds its radius
 SLACK = 1.0 + 1e-12  # outweighs the roundings in computing weights and bounds
 
 IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -94,7 +94,7 @@ class Public:
     def of(cls, layout: Layout, values: bool = False) -> Public:
         """The facts of a layout; columns in groups always come with their values."""
         grouped = sum(group.directions for group in layout.groups)
-        return cls(layout.sizes, layout.classes, grouped, values or bool(layout.groups))
+        return cls(layout.cells, layout.classes, grouped, values or bool(layout.groups))
 
     def rehearsal(self) -> Batch:
         """Made-up rows to try a question on: of every class, with nothing, the least and the most in every column."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 
@@ -16,12 +16,9 @@ from sfumato.errors import insist
 from sfumato.private.queries import base
 from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT, Batch, FloatArray, IntArray, Query, Reach
 from sfumato.private.queries.images import ScoreImage
+from sfumato.whole_numbers import PROBABILITY_BITS as PROBABILITY_BITS
+from sfumato.whole_numbers import softmax
 
-PROBABILITY_BITS = 16  # fractional bits of a class's probability
-EXP_BITS = 30  # fractional bits of an exponential: below 2^-30 it is 0
-EXP_STEP_BITS = 62
-EXP_STEP = 4_610_560_255_948_314_623  # floor(2^62 exp(-2^-12))
-EXP_STEPS = 21 << LATENT_BITS  # exp(-21) < 2^-30
 MOST_FEATURES = 1 << 20  # sums of so many whole numbers below 2^32 are exact in float64
 
 
@@ -184,29 +181,6 @@ def _residuals(labels: IntArray, probabilities: IntArray) -> FloatArray:
     own = labels == np.arange(len(probabilities))[:, None]
     apart = (own.astype(np.int64) << PROBABILITY_BITS) - probabilities
     return np.asarray(apart * own.any(axis=0), dtype=np.float64)
-
-
-def softmax(logits: IntArray) -> IntArray:
-    """(classes, rows): probabilities with PROBABILITY_BITS fractional bits, rounded down, of logits with LATENT_BITS.
-
-    Differences of whole numbers, then a table, then a division of whole numbers.
-    """
-    below = np.minimum(logits.max(axis=0) - logits, EXP_STEPS)
-    risen = exponentials()[below]
-    return np.asarray((risen << PROBABILITY_BITS) // risen.sum(axis=0), dtype=np.int64)
-
-
-@cache
-def exponentials() -> IntArray:
-    """floor(2^EXP_BITS exp(-d 2^-LATENT_BITS)) for d from 0, to a unit in the last place, and 0 at the end.
-
-    Products of whole numbers, so that the table is the same on every machine.
-    """
-    values, value = [], 1 << EXP_STEP_BITS
-    for _ in range(EXP_STEPS):
-        values.append(value >> (EXP_STEP_BITS - EXP_BITS))
-        value = value * EXP_STEP >> EXP_STEP_BITS
-    return np.array([*values, 0], dtype=np.int64)
 
 
 KINDS = (Gradient, ClippedGradient, LabelModel)  # that a question may be made of

@@ -17,19 +17,16 @@ of that row alone: whoever compares with synthetic rows passes these through the
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from sfumato.errors import insist
 from sfumato.private.queries import base
 from sfumato.private.queries.base import Batch, BoolArray, FloatArray, Image, IntArray
+from sfumato.whole_numbers import TURN_BITS, WAVE_BITS, wave_table
 
 FREQUENCY_BITS = 16  # fractional bits of a frequency, in turns a latent unit
-TURN_BITS = 14  # phases in the table
-WAVE_BITS = 15  # fractional bits of a cosine or sine
 PHASE_BITS = FREQUENCY_BITS + base.LATENT_BITS
 
 
@@ -77,21 +74,6 @@ class WaveImage(Image):
         """
         phases = (self.frequencies.astype(np.float64) @ z).astype(np.int64)
         return np.asarray((phases & ((1 << PHASE_BITS) - 1)) >> (PHASE_BITS - TURN_BITS))
-
-
-@cache
-def wave_table() -> tuple[FloatArray, FloatArray]:
-    """Cosines and sines of the middles of 2^TURN_BITS intervals of a turn, rounded towards zero: whole numbers.
-
-    The factor outweighs the rounding of cos and sin, so that no pair is longer than 2^WAVE_BITS, which is checked here
-    for every phase. No value is so near a whole number that another machine's cos would round it to another one.
-    """
-    angles = (np.arange(1 << TURN_BITS) + 0.5) * (2.0 * math.pi / (1 << TURN_BITS))
-    height = 2.0**WAVE_BITS * base.SHRINK
-    cosines, sines = np.trunc(np.cos(angles) * height), np.trunc(np.sin(angles) * height)
-    insist((cosines**2 + sines**2 <= 4.0**WAVE_BITS).all(), "a wave is higher than one")
-    cosines.flags.writeable = sines.flags.writeable = False  # no row's length is looked at after this
-    return cosines, sines
 
 
 KINDS = (WaveImage,)  # that a question may be made of

@@ -17,7 +17,7 @@ Proof: docs/proofs/slicing.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from sfumato.errors import insist
 from sfumato.private.noise import NORMAL_BITS, Bits, noisy, normals
 from sfumato.private.queries import base
 from sfumato.private.queries.base import LATENT_BITS, SLACK, Batch, FloatArray, Image, IntArray
+from sfumato.private.queries.viewed import public_seen, seen
 from sfumato.private.slicing.law import Slices
+from sfumato.schema.view import View
 
 MOST_ENTRIES = 1 << 27  # of a matrix of projections
 MOST_COORDINATES = 1 << 18  # of a row that is projected: `project` has room for normals of twice their usual length
@@ -44,6 +46,7 @@ class RowVectors:
     classes: int
     radius: int  # squared, on the latent grid
     height: int = 0  # of the one-hot class, on the latent grid; 0 leaves the class out
+    view: View | None = None  # in which rows are seen
 
     def __post_init__(self) -> None:
         insist(self.radius >= 1, "a squared radius must be at least 1")
@@ -65,10 +68,13 @@ class RowVectors:
 
     def check(self, public: base.Public) -> None:
         """Refuse vectors that are not those of the schema."""
-        base.rehearse(self, lambda batch: self.find(batch).shape == (self.dim, len(batch)), public)
+        plain = replace(self, view=None)
+        public = public if self.view is None else public_seen(public, self.view)
+        base.rehearse(plain, lambda batch: plain.find(batch).shape == (self.dim, len(batch)), public)
 
     def find(self, batch: Batch) -> FloatArray:
         """The vectors of some rows, one a column: whole numbers held as float64, a zero for one that is too long."""
+        batch = batch if self.view is None else seen(batch, self.view)
         found = np.zeros((self.dim, len(batch)))
         for k in range(self.classes):
             mine = batch.labels == k

@@ -1,0 +1,81 @@
+"""Histograms of every column, and finer ones where there is mass: the first questions of the `scores` encoding.
+
+The first look has the schema's bins. Where these are not the finest that the column's public grid has, and the schema
+names none, the bins that hold more than noise are looked into, once or twice more. What is looked into is chosen by
+noisy answers, and charged like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.encoding.cleaning import Cleaning
+from sfumato.encoding.marginals import Counted
+from sfumato.encoding.refining import Look, finer, looks_needed
+from sfumato.mechanisms.asker import Asker, Seen
+from sfumato.mechanisms.base import Plan
+from sfumato.mechanisms.questions import unpack
+from sfumato.private.queries.histograms import Histograms
+from sfumato.schema.layout import Bins, FloatArray, IntArray, Layout, OrderedBins
+
+FINER = "finer bins"  # the rounds after the first look
+
+
+def looks_of(layout: Layout) -> tuple[int, ...]:
+    """How many looks each column may need."""
+    return tuple(
+        looks_needed(b.grid, b.starts) if isinstance(b, OrderedBins) and b.follows_mass else 1 for b in layout.bins
+    )
+
+
+def ask_columns(curator: Asker, plan: Plan, cleaning: Cleaning) -> list[Counted]:
+    """Every column's noisy counts, look by look."""
+    layout, looks = plan.layout, looks_of(plan.layout)
+    shares = np.array(plan.details.histograms.look_shares)
+    every = range(len(looks))
+    counted = _ask(curator, "histograms", layout, every, shares, plan.budget("histograms", curator.remaining))
+    for number, each in enumerate(plan.repeats(FINER), start=1):
+        deep = [c for c in every if looks[c] > number and len(counted[c].finer) == number - 1]
+        parts = {c: _cut(counted[c], plan.layout.bins[c], looks[c] - number, cleaning) for c in deep}
+        cut = {c: starts for c, starts in parts.items() if starts is not None}
+        if not cut:
+            break
+        layout = layout.refined([cut.get(c) for c in every])
+        budget = min(plan.spend(each), curator.remaining)
+        found = _ask(curator, each.title, layout, list(cut), shares[list(cut)], budget)
+        for (c, starts), seen in zip(cut.items(), found, strict=True):
+            counted[c] = _beside(counted[c], seen, starts)
+    return counted
+
+
+def _ask(
+    curator: Asker, title: str, layout: Layout, columns: Sequence[int], shares: FloatArray, mu_squared: float
+) -> list[Counted]:
+    """One look at some columns."""
+    sizes = tuple(layout.bins[c].size for c in columns)
+    query = Histograms(sizes, layout.classes, tuple(float(share) for share in shares / shares.sum()))
+    answer = Seen(curator, layout, None if len(columns) == len(layout.bins) else columns).total(
+        title, query, mu_squared
+    )
+    cells, sds = unpack(query, answer.values), unpack(query, answer.sd)
+    return [Counted.of(noisy, float(sd[0, 0])) for noisy, sd in zip(cells, sds, strict=True)]
+
+
+def _cut(counted: Counted, bins: Bins, looks_left: int, cleaning: Cleaning) -> IntArray | None:
+    """Where a column's next bins begin; None where there is nothing to look into."""
+    assert isinstance(bins, OrderedBins)
+    first = Look(bins.starts, counted.cells[:, : len(bins.starts)], counted.sd)
+    return finer((first, *counted.finer), bins.grid, looks_left, cleaning)
+
+
+def _beside(before: Counted, seen: Counted, starts: IntArray) -> Counted:
+    """A column's counts with one more look. Rows in no bin, and those whose cell is missing, were counted again."""
+    weight = seen.sd**-2 / (seen.sd**-2 + before.nowhere_sd**-2)
+    nowhere = before.nowhere + weight * (seen.nowhere - before.nowhere)
+    cells, size = before.cells.copy(), len(starts)
+    if seen.cells.shape[1] > size:
+        cells[:, -1] += weight * (seen.cells[:, -1] - cells[:, -1])
+    look = Look(starts, seen.cells[:, :size], seen.sd)
+    return Counted(cells, before.sd, nowhere, (1.0 - weight) ** 0.5 * before.nowhere_sd, (*before.finer, look))

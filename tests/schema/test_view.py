@@ -1,0 +1,50 @@
+"""Views: bins looked up number by number, and nothing else let through."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ArgumentError
+from sfumato.schema.view import View
+
+
+def test_codes_are_looked_up_and_nowhere_stays_nowhere() -> None:
+    view = View((2, 0), (6, 3), (np.array([0, 2, 5]), np.array([0, 1, 2])))
+    cells = np.array([[0, 1, 2, -1], [9, 9, 9, 9], [0, 4, 5, -1]], dtype=np.int16)
+    assert view.codes(cells).tolist() == [[0, 1, 2, -1], [0, 1, 2, -1]]
+    assert view.sizes((3, 10, 6)) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "starts"),
+    [
+        ((), (), ()),
+        ((0,), (5, 5), ([0],)),
+        ((0,), (5,), ([],)),
+        ((0,), (5,), ([1, 2],)),
+        ((0,), (5,), ([0, 2, 2],)),
+        ((0,), (5,), ([0, 3, 2],)),
+        ((0,), (5,), ([0, 5],)),
+        ((0,), (5,), ([[0, 1]],)),
+        ((0, 0), (5, 5), ([0], [0])),
+    ],
+)
+def test_bins_that_are_no_runs_are_refused(columns: tuple, cells: tuple, starts: tuple) -> None:
+    with pytest.raises(ArgumentError):
+        View(columns, cells, tuple(np.array(each, dtype=np.int64) for each in starts))
+
+
+@pytest.mark.parametrize("cells", [(5,), (4, 6), (), (6, 4, 4)])
+def test_a_view_of_other_columns_is_refused(cells: tuple[int, ...]) -> None:
+    view = View((0, 1), (6, 4), (np.array([0]), np.array([0, 2])))
+    if cells == (6, 4, 4):
+        assert view.sizes(cells) == (1, 2)
+    else:
+        with pytest.raises(ArgumentError):
+            view.sizes(cells)
+
+
+def test_a_negative_column_is_no_column() -> None:
+    with pytest.raises(ArgumentError):
+        View((-1,), (6,), (np.array([0]),)).sizes((6,))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from sfumato.errors import ArgumentError
 from sfumato.schema.conditions import (
@@ -29,7 +29,7 @@ from sfumato.schema.conditions import (
     Value,
     written_name,
 )
-from sfumato.schema.layout import DEFAULT_BINS, CategoryBins, Difference, OrderedBins, bins_of, days
+from sfumato.schema.layout import CategoryBins, Difference, OrderedBins, bins_of, days
 from sfumato.schema.schema import Category, Column, Date, Number
 
 DIGITS = 12  # after the point, of bounds that are computed from steps
@@ -185,17 +185,11 @@ def read(name: str, bases: tuple[str, ...], below: bool, bound: Bound, columns: 
         return None
     absent = column.missing or all(columns[base].missing for base in bases)
     try:
-        described = Number(min=low, max=high, step=step, missing=absent, scale=_scale(low, high, step, bound))
+        described = Number(min=low, max=high, step=step, missing=absent)
     except ValueError:
         return None
     difference = Difference(*(tuple((end, _ordered(columns[end])) for end in group) for group in (uppers, lowers)))
     return Read(f"{_least(uppers)} - {_largest(lowers)}", described, difference, bound)
-
-
-def _scale(low: float, high: float, step: float | None, bound: Bound) -> Literal["linear", "log"]:
-    """What lies above something is mostly near it, so where there are not bins for all values they are finer there."""
-    scarce = step is None or (high - low) / step >= DEFAULT_BINS
-    return "log" if scarce and bound.least > -math.inf else "linear"
 
 
 def _on_grid(low: float, high: float, bound: Bound, origin: float, step: float) -> tuple[float, float]:

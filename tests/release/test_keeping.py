@@ -17,6 +17,7 @@ from tests.calls import caller
 
 import sfumato as sf
 from sfumato.errors import ArgumentError, SchemaError
+from sfumato.release import keeping
 from sfumato.schema.rules import broken
 
 N = 20_000
@@ -191,7 +192,10 @@ def test_one_end_can_be_given_as_missing(of_stays: sf.Release) -> None:
         ({"ward": "west", "a": 3}, "rows drawn keep the constraints"),
     ],
 )
-def test_what_cannot_be_given_says_what_to_give(of_stays: sf.Release, given: Any, problem: str) -> None:
+def test_what_cannot_be_given_says_what_to_give(
+    of_stays: sf.Release, given: Any, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "SURE_DRAWS", 1 << 14)
     with pytest.raises(ArgumentError, match=problem.split("(")[0]):
         of_stays.sample(5, seed=0, given=given)
 
@@ -287,7 +291,14 @@ def test_rules_that_the_model_gives_no_mass_are_told_in_one_line() -> None:
             ask()
 
 
-@pytest.mark.parametrize("mechanism", [sf.Mixture(components=1), sf.Clustmix(components=8), sf.Slicing(training=None)])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        sf.Mixture(components=1),
+        sf.Clustmix(components=8),
+        pytest.param(sf.Slicing(training=None), marks=pytest.mark.slow),
+    ],
+)
 def test_rules_are_kept_whatever_the_mechanism(mechanism: Any) -> None:
     table = people(2000)[["age", "treated", "drug"]].assign(older=lambda rows: rows["age"] + 5)
     columns = {name: PEOPLE["columns"][name] for name in ("age", "treated", "drug")}

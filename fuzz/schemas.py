@@ -65,16 +65,16 @@ def run(data: bytes) -> None:
     plan = sf.plan(schema, epsilon=1, delta=1e-6)
     if not 0 < plan.mu < 1:
         raise FaultFound("a plan has another mu than its epsilon and delta")
-    if not schema.plan.is_plain:
+    if not schema.modelling.is_plain:
         _keep(schema)
 
 
 def _keep(schema: sf.Schema) -> None:
     """Rows drawn at random keep the rules, or are known not to."""
     rng = np.random.default_rng(0)
-    bins = {name: bins_of(column) for name, column in schema.plan.modelled.items()}
+    bins = {name: bins_of(column) for name, column in schema.modelling.modelled.items()}
     drawn = {name: each.decode(rng.integers(0, each.size, 50), rng.random(50)) for name, each in bins.items()}
-    frame, kept = schema.plan.complete(Once(drawn))
+    frame, kept = schema.modelling.complete(Once(drawn))
     if list(frame) != list(schema.columns):
         raise FaultFound("rows have other columns than their schema")
     if any((mask & kept).any() for mask in broken(schema, frame).values()):

@@ -34,9 +34,9 @@ def abc(*constraints: str, **changes: Any) -> Schema:
 
 
 def test_a_schema_without_rules_models_its_columns() -> None:
-    plan = abc().plan
-    assert plan.is_plain
-    assert dict(plan.modelled) == abc().columns
+    modelling = abc().modelling
+    assert modelling.is_plain
+    assert dict(modelling.modelled) == abc().columns
     assert Layout.of(abc()).reads == ("a", "b", "c")
 
 
@@ -45,10 +45,10 @@ def test_a_schema_without_rules_models_its_columns() -> None:
 
 @pytest.mark.parametrize("rule", ["c == a + b", "a + b == c"])
 def test_the_sum_is_computed(rule: str) -> None:
-    plan = abc(rule, c={"max": 200}).plan
-    assert list(plan.modelled) == ["a", "b"]
+    modelling = abc(rule, c={"max": 200}).modelling
+    assert list(modelling.modelled) == ["a", "b"]
     drawn = {"a": pd.Series([1, 100]), "b": pd.Series([2, 100])}
-    frame, kept = plan.complete(Once(drawn))
+    frame, kept = modelling.complete(Once(drawn))
     assert frame["c"].tolist() == [3, 200]
     assert frame["c"].dtype == np.int64
     assert list(frame) == ["a", "b", "c"]
@@ -56,28 +56,28 @@ def test_the_sum_is_computed(rule: str) -> None:
 
 
 def test_a_sum_beyond_its_own_bounds_is_not_kept() -> None:
-    _, kept = abc("c == a + b").plan.complete(Once({"a": pd.Series([1, 60]), "b": pd.Series([2, 41])}))
+    _, kept = abc("c == a + b").modelling.complete(Once({"a": pd.Series([1, 60]), "b": pd.Series([2, 41])}))
     assert kept.tolist() == [True, False]
 
 
 def test_a_sum_of_decimals_is_exact_on_its_grid() -> None:
-    plan = schema({"a": TENTH, "b": TENTH, "t": TENTH | {"max": 2}}, "t == a + b").plan
-    frame, kept = plan.complete(Once({"a": pd.Series([0.1, 0.7]), "b": pd.Series([0.2, 0.1])}))
+    modelling = schema({"a": TENTH, "b": TENTH, "t": TENTH | {"max": 2}}, "t == a + b").modelling
+    frame, kept = modelling.complete(Once({"a": pd.Series([0.1, 0.7]), "b": pd.Series([0.2, 0.1])}))
     assert frame["t"].tolist() == [0.3, 0.8]
     assert kept.all()
 
 
 def test_a_derived_column_of_a_derived_column() -> None:
     made = abc(c={"max": 300, "derived": "b + a"}, b={"max": 200, "derived": "a + 1"})
-    assert [step.name for step in made.plan.steps] == ["b", "c"]
-    frame, _ = made.plan.complete(Once({"a": pd.Series([4])}))
+    assert [step.name for step in made.modelling.steps] == ["b", "c"]
+    frame, _ = made.modelling.complete(Once({"a": pd.Series([4])}))
     assert frame.iloc[0].tolist() == [4, 5, 9]
     assert Layout.of(made).reads == ("a",)
 
 
 def test_a_derived_quotient_is_rounded_to_its_grid_and_missing_where_there_is_none() -> None:
     made = abc(c={"derived": "a / b", "missing": True})
-    frame, kept = made.plan.complete(Once({"a": pd.Series([7, 7]), "b": pd.Series([2, 0])}))
+    frame, kept = made.modelling.complete(Once({"a": pd.Series([7, 7]), "b": pd.Series([2, 0])}))
     assert frame["c"].dtype == "Int64"
     assert frame["c"][0] == 4
     assert pd.isna(frame["c"][1])
@@ -87,7 +87,9 @@ def test_a_derived_quotient_is_rounded_to_its_grid_and_missing_where_there_is_no
 
 def test_a_derived_date() -> None:
     made = schema({"came": DAY, "checked": DAY | {"derived": "came + 14", "max": "2021-02-01"}})
-    frame, kept = made.plan.complete(Once({"came": pd.Series(pd.to_datetime(["2020-02-20"]).astype("datetime64[s]"))}))
+    frame, kept = made.modelling.complete(
+        Once({"came": pd.Series(pd.to_datetime(["2020-02-20"]).astype("datetime64[s]"))})
+    )
     assert frame["checked"].tolist() == [pd.Timestamp("2020-03-05")]
     assert kept.all()
 
@@ -99,8 +101,8 @@ def mapped(**changes: Any) -> Schema:
 
 def test_a_column_by_a_map() -> None:
     made = mapped()
-    assert isinstance(made.plan.steps[0], Mapped)
-    frame, _ = made.plan.complete(Once({"town": pd.Series(["Ulm", 7, "Bonn"], dtype=object)}))
+    assert isinstance(made.modelling.steps[0], Mapped)
+    frame, _ = made.modelling.complete(Once({"town": pd.Series(["Ulm", 7, "Bonn"], dtype=object)}))
     assert frame["state"].tolist() == ["south", "west", "west"]
     again = pd.DataFrame({"town": ["Ulm", "7.0", "Bonn", None], "state": ["south", "south", None, "west"]})
     assert broken(made, again)["state by town"].tolist() == [False, True, False, False]
@@ -108,7 +110,7 @@ def test_a_column_by_a_map() -> None:
 
 def test_what_a_map_leaves_out_is_missing() -> None:
     made = mapped(missing=True, derived={"from": "town", "map": {"Ulm": "south"}})
-    frame, kept = made.plan.complete(Once({"town": pd.Series(["Ulm", "Bonn"], dtype=object)}))
+    frame, kept = made.modelling.complete(Once({"town": pd.Series(["Ulm", "Bonn"], dtype=object)}))
     assert frame["state"][0] == "south"
     assert pd.isna(frame["state"][1])
     assert kept.all()
@@ -116,7 +118,7 @@ def test_what_a_map_leaves_out_is_missing() -> None:
 
 def test_a_number_by_a_map() -> None:
     made = schema({"town": TOWN, "n": WHOLE | {"derived": {"from": "town", "map": {"Ulm": 3, "Bonn": 4, 7: 100}}}})
-    frame, _ = made.plan.complete(Once({"town": pd.Series([7, "Ulm"], dtype=object)}))
+    frame, _ = made.modelling.complete(Once({"town": pd.Series([7, "Ulm"], dtype=object)}))
     assert frame["n"].tolist() == [100, 3]
 
 
@@ -124,13 +126,13 @@ def test_a_number_by_a_map() -> None:
 
 
 def drawn(made: Schema, **columns: Any) -> tuple[pd.DataFrame, list[bool]]:
-    frame, kept = made.plan.complete(Once({name: pd.Series(cells) for name, cells in columns.items()}))
+    frame, kept = made.modelling.complete(Once({name: pd.Series(cells) for name, cells in columns.items()}))
     return frame, kept.tolist()
 
 
 def test_an_order_is_modelled_by_its_difference() -> None:
     made = schema({"came": DAY, "left": DAY}, "left >= came")
-    assert isinstance(made.plan.steps[0], Moved)
+    assert isinstance(made.modelling.steps[0], Moved)
     layout = Layout.of(made)
     assert layout.names == ("came", "left - came")
     assert layout.reads == ("came", "left")
@@ -155,7 +157,7 @@ def test_chains_and_the_largest_of_several() -> None:
 def test_the_column_that_may_be_missing_is_the_one_replaced(optional: str) -> None:
     made = schema({name: WHOLE | {"missing": name == optional} for name in "ab"}, "b >= a")
     base = "b" if optional == "a" else "a"
-    assert list(made.plan.modelled) == (["b - a", "b"] if optional == "a" else ["a", "b - a"])
+    assert list(made.modelling.modelled) == (["b - a", "b"] if optional == "a" else ["a", "b - a"])
     frame, kept = drawn(made, **{base: [50, 50], "b - a": pd.Series([7, None], dtype="Int64")})
     assert frame[optional].tolist() == [43 if optional == "a" else 57, pd.NA]
     assert kept == [True, True]
@@ -247,9 +249,9 @@ def test_a_map_that_does_not_fit_is_refused(change: Any, problem: str) -> None:
 
 def test_the_label_is_neither_computed_nor_moved() -> None:
     columns = {"a": WHOLE, "b": WHOLE | {"bins": 4}}
-    plan = schema(columns, "a <= b", label="b").plan
-    assert plan.steps == ()
-    assert len(plan.rules) == 1
+    modelling = schema(columns, "a <= b", label="b").modelling
+    assert modelling.steps == ()
+    assert len(modelling.rules) == 1
     with pytest.raises(SchemaError, match="cannot be kept"):
         schema(columns | {"c": WHOLE}, "b == a + c", label="b")
     with pytest.raises(SchemaError, match="it is the label"):
@@ -259,13 +261,13 @@ def test_the_label_is_neither_computed_nor_moved() -> None:
 
 
 def test_a_rule_about_what_is_computed_is_kept_by_drawing() -> None:
-    plan = abc("c == a + b", "c >= a", c={"max": 200}).plan
-    assert [type(step) for step in plan.steps] == [Calculated]
-    assert len(plan.rules) == 2
+    modelling = abc("c == a + b", "c >= a", c={"max": 200}).modelling
+    assert [type(step) for step in modelling.steps] == [Calculated]
+    assert len(modelling.rules) == 2
 
 
 def test_a_column_with_the_name_of_a_difference_leaves_the_order_to_drawing() -> None:
-    assert schema({"a": WHOLE, "b": WHOLE, "b - a": WHOLE}, "b >= a").plan.steps == ()
+    assert schema({"a": WHOLE, "b": WHOLE, "b - a": WHOLE}, "b >= a").modelling.steps == ()
 
 
 def test_rules_come_back_from_files(tmp_path: Path) -> None:
@@ -309,8 +311,8 @@ def test_hostile_rules_are_refused_in_one_line(rules: list[str]) -> None:
 def test_as_many_rules_as_may_be_are_read_and_held_in_time() -> None:
     names = [f"x{i}" for i in range(150)]
     rules = [f"{low} <= {high}" for low, high in itertools.pairwise(names)] * 2
-    plan = schema(dict.fromkeys(names, WHOLE), *rules).plan
-    assert len(plan.steps) == 149
-    frame, kept = plan.complete(Once(dict.fromkeys(plan.modelled, pd.Series([0, 0, 0]))))
+    modelling = schema(dict.fromkeys(names, WHOLE), *rules).modelling
+    assert len(modelling.steps) == 149
+    frame, kept = modelling.complete(Once(dict.fromkeys(modelling.modelled, pd.Series([0, 0, 0]))))
     assert kept.all()
     assert not math.isnan(frame.to_numpy().sum())

@@ -14,7 +14,7 @@ from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION, GivenCell, Model
 from sfumato.schema.conditions import parse
 from sfumato.schema.layout import Bins, CategoryBins, Layout, OrderedBins, bins_of
-from sfumato.schema.rules import Moved, Plan
+from sfumato.schema.rules import Modelling, Moved
 from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 from sfumato.tables.coding import code_cells
@@ -35,20 +35,20 @@ class Held:
     cells: Mapping[str, GivenCell]
 
     @classmethod
-    def of(cls, model: Model, given: Mapping[str, Any], plan: Plan) -> Held:
+    def of(cls, model: Model, given: Mapping[str, Any], modelling: Modelling) -> Held:
         """Check the given values against the schema and the model.
 
         A column that is modelled by its difference from others can be given together with them, or as missing.
         """
-        moved = {step.name: step for step in plan.steps if isinstance(step, Moved)}
+        moved = {step.name: step for step in modelling.steps if isinstance(step, Moved)}
         for name in given:
-            if name not in plan.columns:
+            if name not in modelling.columns:
                 raise ArgumentError(f"given: {name!r} is not a column of the release")
-            _check_computed(name, given, plan)
+            _check_computed(name, given, modelling)
         model.check_given(name for name in given if name not in moved)
         layout = model.layout
         own = {
-            name: _cell(name, value, bins_of(plan.columns[name]) if name in moved else _bins(name, layout))
+            name: _cell(name, value, bins_of(modelling.columns[name]) if name in moved else _bins(name, layout))
             for name, value in given.items()
         }
         cells = {name: cell for name, cell in own.items() if name not in moved}
@@ -108,12 +108,12 @@ def _bins(name: str, layout: Layout) -> Any:
     return layout.label_bins if name == layout.label else layout.bins[layout.names.index(name)]
 
 
-def _check_computed(name: str, given: Mapping[str, Any], plan: Plan) -> None:
+def _check_computed(name: str, given: Mapping[str, Any], modelling: Modelling) -> None:
     """Refuse a computed column, unless what it is computed from leaves only its difference open."""
-    step = next((step for step in plan.steps if step.name == name), None)
+    step = next((step for step in modelling.steps if step.name == name), None)
     if step is None:
         return
-    others = [source for source in step.sources if source in plan.columns]
+    others = [source for source in step.sources if source in modelling.columns]
     if not isinstance(step, Moved):
         told = " and ".join(map(repr, others))
         raise ArgumentError(f"given: {name!r} is computed from {told}: give that instead, or ask for it by where")

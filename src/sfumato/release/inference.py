@@ -13,35 +13,35 @@ from scipy.special import logsumexp
 from sfumato.models.base import CodedRows, Model
 from sfumato.release.keeping import Keeping
 from sfumato.schema.layout import CategoryBins, FloatArray, IntArray, Layout
-from sfumato.schema.rules import Plan
+from sfumato.schema.rules import Modelling
 from sfumato.tables import numbers, open_table
 from sfumato.tables.coding import cells_of, code_cells, code_label, read_batches
 from sfumato.tables.table import Table
 from sfumato.tables.typed import typed_columns
 
 
-def class_probabilities(model: Model, table: Any, plan: Plan, keeping: Keeping | None) -> FloatArray:
+def class_probabilities(model: Model, table: Any, modelling: Modelling, keeping: Keeping | None) -> FloatArray:
     """p(class | x) for each row of a table, (rows, classes); of classes with which a row keeps the rules, if any."""
     parts = [
         np.exp(model.log_posterior(_no_rows(model.layout)))
     ]  # a model that cannot says so before a table is opened
-    for batch in _batches(open_table(table), model.layout, plan):
+    for batch in _batches(open_table(table), model.layout, modelling):
         plain = np.exp(model.log_posterior(_coded(batch, model.layout)))
-        kept = plain * np.exp(_log_weights(batch, model.layout, plan, keeping))
+        kept = plain * np.exp(_log_weights(batch, model.layout, modelling, keeping))
         total = kept.sum(axis=1, keepdims=True)
         parts.append(np.where(total > 0, kept / np.where(total > 0, total, 1.0), plain))
     return np.concatenate(parts)
 
 
-def log_density(model: Model, table: Any, plan: Plan, keeping: Keeping | None) -> FloatArray:
+def log_density(model: Model, table: Any, modelling: Modelling, keeping: Keeping | None) -> FloatArray:
     """The log density of each row: log p(x, y) where its label is known, else log p(x); -inf where it breaks a rule."""
     layout = model.layout
     model.log_joint(_no_rows(layout))  # a model that cannot says so before a table is opened
     opened = open_table(table)
     with_label = layout.label is not None and layout.label in opened.names
     parts = [np.zeros(0)]
-    for batch in _batches(opened, layout, plan):
-        joint = model.log_joint(_coded(batch, layout)) + _log_weights(batch, layout, plan, keeping)
+    for batch in _batches(opened, layout, modelling):
+        joint = model.log_joint(_coded(batch, layout)) + _log_weights(batch, layout, modelling, keeping)
         found = np.asarray(logsumexp(joint, axis=1))
         if with_label:
             labels = code_label(batch, layout)
@@ -51,25 +51,25 @@ def log_density(model: Model, table: Any, plan: Plan, keeping: Keeping | None) -
     return np.concatenate(parts)
 
 
-def _batches(table: Table, layout: Layout, plan: Plan) -> Iterator[pa.RecordBatch]:
+def _batches(table: Table, layout: Layout, modelling: Modelling) -> Iterator[pa.RecordBatch]:
     """The batches of a table with what the model reads, and the label and columns of rules that it happens to have."""
-    rules = [layout.label, *plan.checked]
+    rules = [layout.label, *modelling.checked]
     return read_batches(table, layout, *(n for n in dict.fromkeys(rules) if n in table.names and n not in layout.reads))
 
 
-def _log_weights(batch: pa.RecordBatch, layout: Layout, plan: Plan, keeping: Keeping | None) -> FloatArray:
+def _log_weights(batch: pa.RecordBatch, layout: Layout, modelling: Modelling, keeping: Keeping | None) -> FloatArray:
     """(rows, classes): by how much likelier than by the model a row of that class is, given the rules."""
     n, label, label_bins = batch.num_rows, layout.label, layout.label_bins
     found = np.zeros((n, layout.classes))
     if keeping is None:
         return found
-    columns = typed_columns(batch, {name: plan.columns[name] for name in plan.checked})
+    columns = typed_columns(batch, {name: modelling.columns[name] for name in modelling.checked})
     for name in layout.differences:
         columns[name] = pd.Series(numbers(cells_of(batch, name, layout)))
     for k in range(layout.classes):
         if label is not None and label_bins is not None:
             columns[label] = label_bins.decode(np.full(n, k), np.full(n, 0.5))
-        broken = np.logical_or.reduce([np.zeros(n, dtype=bool), *plan.broken(columns).values()])
+        broken = np.logical_or.reduce([np.zeros(n, dtype=bool), *modelling.broken(columns).values()])
         found[:, k] = np.where(broken, -np.inf, keeping.log_weights(columns, n) - keeping.log_share)
     return found
 

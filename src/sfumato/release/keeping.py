@@ -22,7 +22,7 @@ from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION
 from sfumato.schema.conditions import Among, ColumnOf, Comparison, Constant, Frame, Mask, Node
 from sfumato.schema.layout import FloatArray, IntArray
-from sfumato.schema.rules import Plan
+from sfumato.schema.rules import Modelling
 from sfumato.schema.schema import Category, Column
 
 SURE_DRAWS = 1 << 20  # rejection gives up after this many, where too few were kept
@@ -84,7 +84,7 @@ class Keeping:
     log_share: float
 
     @classmethod
-    def of(cls, plan: Plan, drawn: Frame, kept: Mask) -> Keeping:
+    def of(cls, modelling: Modelling, drawn: Frame, kept: Mask) -> Keeping:
         """The weights, from rows as the model draws them and which of them keep the rules.
 
         Raises:
@@ -94,9 +94,10 @@ class Keeping:
             raise ArgumentError(no_mass(0, len(kept)))
         if kept.mean() >= FITTING.enough or kept.sum() < FITTING.fewest:
             return cls((), 0.0, float(np.log(kept.mean())))
-        told = _constants(rule.condition for rule in plan.rules)
+        told = _constants(rule.condition for rule in modelling.rules)
         cut = [
-            _cut(ColumnOf(name, plan.modelled[name].type), plan.modelled[name], drawn, told) for name in plan.involved
+            _cut(ColumnOf(name, modelling.modelled[name].type), modelling.modelled[name], drawn, told)
+            for name in modelling.involved
         ]
         parts = _fitted(cut, drawn, kept)
         weights = sum((part.log_factors[part.of(drawn)] for part in parts), np.zeros(len(kept)))[kept]

@@ -23,7 +23,7 @@ from sfumato.release.inference import class_probabilities, log_density
 from sfumato.release.keeping import FITTING, Keeping, keep_rules
 from sfumato.schema.conditions import Mask, Once
 from sfumato.schema.layout import FloatArray, Layout
-from sfumato.schema.rules import Plan
+from sfumato.schema.rules import Modelling
 from sfumato.schema.schema import Category, Date, Schema
 from sfumato.text import one_line
 from sfumato.training.settings import Training
@@ -73,15 +73,15 @@ class Release:
         return self.model.layout
 
     @cached_property
-    def plan(self) -> Plan:
+    def modelling(self) -> Modelling:
         """What is modelled and what is computed, so that rows keep the rules between columns."""
-        return self.schema.plan
+        return self.schema.modelling
 
     @cached_property
     def keeping(self) -> Keeping:
         """How rows that keep the rules are weighed, from rows drawn with a fixed seed."""
         drawn = self._columns(FITTING.rows, np.random.default_rng(0), None)
-        return Keeping.of(self.plan, drawn, self.plan.complete(drawn)[1])
+        return Keeping.of(self.modelling, drawn, self.modelling.complete(drawn)[1])
 
     @property
     def encoding(self) -> str:
@@ -157,7 +157,9 @@ class Release:
         """
         if self.schema.label is None:
             raise ArgumentError("this release has no label, so there is nothing to predict")
-        probabilities = class_probabilities(self.model, table, self.plan, None if self.plan.is_plain else self.keeping)
+        probabilities = class_probabilities(
+            self.model, table, self.modelling, None if self.modelling.is_plain else self.keeping
+        )
         return pd.DataFrame(probabilities, columns=self.layout.class_names())
 
     def log_density(self, table: Any) -> FloatArray:
@@ -178,7 +180,7 @@ class Release:
         Raises:
             ArgumentError: If the model has no density.
         """
-        return log_density(self.model, table, self.plan, None if self.plan.is_plain else self.keeping)
+        return log_density(self.model, table, self.modelling, None if self.modelling.is_plain else self.keeping)
 
     def train(
         self,
@@ -259,7 +261,7 @@ class Release:
         rng = np.random.default_rng(seed)
         if given is not None and not isinstance(given, Mapping):
             raise ArgumentError("given must be a mapping of columns to values, like {'income': '>50K'}")
-        held = Held.of(self.model, given, self.plan) if given else None
+        held = Held.of(self.model, given, self.modelling) if given else None
         if where is not None:
             return keep_where(lambda size: self._frame(size, rng, held), int(n), row_filter(where, self.schema))
         sizes = (min(BATCH_ROWS, int(n) - start) for start in range(0, max(int(n), 1), BATCH_ROWS))
@@ -267,14 +269,14 @@ class Release:
 
     def _frame(self, n: int, rng: np.random.Generator, held: Held | None) -> pd.DataFrame:
         """Rows that keep the rules."""
-        if self.plan.is_plain:
-            return self.plan.complete(self._columns(n, rng, held))[0]
+        if self.modelling.is_plain:
+            return self.modelling.complete(self._columns(n, rng, held))[0]
         return keep_rules(lambda size: self._weighed(size, rng, held), n)
 
     def _weighed(self, n: int, rng: np.random.Generator, held: Held | None) -> tuple[pd.DataFrame, Mask]:
         """Rows as the model draws them, and which of them are to be kept."""
         columns = self._columns(n, rng, held)
-        frame, kept = self.plan.complete(columns)
+        frame, kept = self.modelling.complete(columns)
         return frame, kept & (np.log(rng.random(n)) < self.keeping.log_weights(columns, n))
 
     def _columns(self, n: int, rng: np.random.Generator, held: Held | None) -> Once:

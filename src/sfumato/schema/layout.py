@@ -290,8 +290,8 @@ class Layout:
         Returns:
             Its bins, which depend on nothing else.
         """
-        label, plan = schema.label, schema.plan
-        features = {name: column for name, column in plan.modelled.items() if name != label}
+        label, modelling = schema.label, schema.modelling
+        features = {name: column for name, column in modelling.modelled.items() if name != label}
         return cls(
             tuple(features),
             _all_bins(features, schema),
@@ -299,7 +299,7 @@ class Layout:
             None if label is None else bins_of(schema.columns[label]),
             None if schema.unit is None else schema.unit.column,
             tuple(schema.groups.values()),
-            plan.differences,
+            modelling.differences,
         )
 
     @property

@@ -1,6 +1,6 @@
 """Rules between columns: how rows are modelled so that every synthetic one keeps them.
 
-A schema's `constraints` and `derived` columns become a plan, by formula and from the schema alone:
+A schema's `constraints` and `derived` columns say how rows are modelled, by formula and from the schema alone:
 
 - A derived column, and the `total` of a rule `total == a + b`, is not modelled: it is computed from the others.
 - Of two columns in an order, `discharged >= admitted`, the difference is modelled in place of one of them, which is
@@ -12,7 +12,7 @@ A row breaks a rule where it is known to be wrong: what is missing breaks no com
 >>> from sfumato.schema.schema import Schema
 >>> day = {"type": "date", "min": "2020-01-01", "max": "2020-12-31"}
 >>> schema = Schema.of({"columns": {"came": day, "left": day}, "constraints": ["left >= came"]})
->>> [(name, column.min, column.max) for name, column in schema.plan.modelled.items()][1]
+>>> [(name, column.min, column.max) for name, column in schema.modelling.modelled.items()][1]
 ('left - came', 0.0, 365.0)
 """
 
@@ -142,7 +142,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Modelling:
     """What is modelled, what is computed from it, and which rules drawn rows must keep.
 
     Attributes:
@@ -161,19 +161,19 @@ class Plan:
     rules: tuple[Rule, ...]
 
     @classmethod
-    def of(cls, schema: Schema) -> Plan:
-        """The plan of a schema.
+    def of(cls, schema: Schema) -> Modelling:
+        """How the rows of a schema are modelled.
 
         Args:
             schema: The schema.
 
         Returns:
-            The plan, which depends on nothing else.
+            What depends on nothing else.
 
         Raises:
             ArgumentError: If a rule is none, cannot be kept, or contradicts others.
         """
-        return _Planner(schema).plan()
+        return _Reader(schema).modelling()
 
     @property
     def is_plain(self) -> bool:
@@ -262,7 +262,7 @@ def broken(schema: Schema, frame: Frame) -> dict[str, Mask]:
         >>> broken(schema, pd.DataFrame({"a": [1, 5], "b": [2, 3]}))["a <= b"].tolist()
         [False, True]
     """
-    return schema.plan.broken(frame)
+    return schema.modelling.broken(frame)
 
 
 def conjuncts(condition: Condition) -> tuple[Condition, ...]:
@@ -297,7 +297,7 @@ def _fitted(column: Column, values: Any) -> tuple[pd.Series[Any], Mask]:
     return series.mask(pd.Series(absent)), inside | absent
 
 
-class _Planner:
+class _Reader:
     """Reads the rules of a schema, one after the other, and finds a place for each."""
 
     def __init__(self, schema: Schema) -> None:
@@ -307,7 +307,7 @@ class _Planner:
         self._steps: dict[str, Step] = {}
         self._read: dict[str, differences.Read] = {}
 
-    def plan(self) -> Plan:
+    def modelling(self) -> Modelling:
         for name, column in self._columns.items():
             if column.derived is not None:
                 self._derive(name, column)
@@ -328,7 +328,7 @@ class _Planner:
         if not set(modelled) - {self._schema.label}:
             raise ArgumentError("constraints: every column is computed; leave one to be modelled")
         found = {name: read.difference for name, read in self._read.items()}
-        return Plan(self._columns, modelled, found, self._sorted(), self._rules)
+        return Modelling(self._columns, modelled, found, self._sorted(), self._rules)
 
     def _parsed(self, text: str) -> Condition:
         try:

@@ -48,7 +48,7 @@ from sfumato.schema.layout import ROW
 from sfumato.text import canonical, one_line
 
 if TYPE_CHECKING:
-    from sfumato.schema.rules import Plan
+    from sfumato.schema.rules import Modelling
 
 
 @dataclass(frozen=True)
@@ -406,16 +406,16 @@ class Schema(BaseModel):
         if sum(map(len, (*self.constraints, *derived))) > LIMITS.rule_letters:
             raise ValueError(f"constraints: they have more than {LIMITS.rule_letters} letters together")
         try:
-            _ = self.plan
+            _ = self.modelling
         except ArgumentError as error:
             raise ValueError(str(error)) from None
 
     @property
-    def plan(self) -> Plan:
+    def modelling(self) -> Modelling:
         """How rows are modelled so that they keep the rules between columns."""
-        from sfumato.schema.rules import Plan  # which reads the rules of a schema, so it stands behind it
+        from sfumato.schema.rules import Modelling  # which reads the rules of a schema, so it stands behind it
 
-        return Plan.of(self)
+        return Modelling.of(self)
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -20,12 +20,11 @@ import pandas as pd
 
 from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION
+from sfumato.release.conditional import SURE_DRAWS
 from sfumato.schema.conditions import Among, ColumnOf, Comparison, Constant, Frame, Mask, Node
 from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.schema.rules import Modelling
 from sfumato.schema.schema import Category, Column
-
-SURE_DRAWS = 1 << 20  # rejection gives up after this many, where too few were kept
 
 Draw: TypeAlias = Callable[[int], tuple[pd.DataFrame, Mask]]  # rows, and which of them are to be kept
 
@@ -113,14 +112,14 @@ class Keeping:
         return np.minimum(total - self.log_most, 0.0)
 
 
-def keep_rules(draw: Draw, n: int) -> pd.DataFrame:
-    """Rows that are to be kept, by rejection."""
+def keep_rules(draw: Draw, n: int, share: float) -> pd.DataFrame:
+    """Rows that are to be kept, by rejection; about this share of those that are drawn."""
     frames: list[pd.DataFrame] = []
     kept = drawn = 0
     while kept < n or not frames:
         if drawn >= SURE_DRAWS and 2 * kept * REJECTION.draws_a_row < drawn:
             raise ArgumentError(no_mass(kept, drawn))
-        size = REJECTION.size(n - kept, max(kept, 1) / max(drawn, 1))
+        size = REJECTION.size(n - kept, max(kept, 1) / drawn if drawn else share)
         frame, keeps = draw(size)
         frames.append(frame[keeps].iloc[: n - kept])
         drawn, kept = drawn + size, kept + len(frames[-1])

@@ -271,7 +271,7 @@ class Release:
         """Rows that keep the rules."""
         if self.modelling.is_plain:
             return self.modelling.complete(self._columns(n, rng, held))[0]
-        return keep_rules(lambda size: self._weighed(size, rng, held), n)
+        return keep_rules(lambda size: self._weighed(size, rng, held), n, float(np.exp(self.keeping.log_share)))
 
     def _weighed(self, n: int, rng: np.random.Generator, held: Held | None) -> tuple[pd.DataFrame, Mask]:
         """Rows as the model draws them, and which of them are to be kept."""

@@ -419,7 +419,7 @@ class Schema(BaseModel):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The modelled columns, in the schema's order, without the label."""
+        """The columns in the schema's order, without the label; `modelling` tells which of them are modelled."""
         return tuple(name for name in self.columns if name != self.label)
 
     @property

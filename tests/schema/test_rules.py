@@ -229,7 +229,7 @@ def test_what_cannot_be_kept_is_refused_before_a_fit(columns: Any, rules: list[s
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"derived": "town"}, "a category follows from another one"),
+        ({"derived": "town"}, "a category follows from a category"),
         ({"derived": {"from": "town", "map": {"Ulm": "south"}}}, "map: it says nothing of 'Bonn'"),
         ({"derived": {"from": "town", "map": {"Ulm": "south", "Bonn": "west", 7: "east"}}}, "'east' is none of the"),
         ({"derived": {"from": "town", "map": {"Kiel": "west"}}}, "'town' is never 'Kiel'"),

@@ -21,10 +21,10 @@ import pandas as pd
 from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION
 from sfumato.release.conditional import SURE_DRAWS
+from sfumato.schema.columns import Category, Column
 from sfumato.schema.conditions import Among, ColumnOf, Comparison, Constant, Frame, Mask, Node
 from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.schema.rules import Modelling
-from sfumato.schema.schema import Category, Column
 
 Draw: TypeAlias = Callable[[int], tuple[pd.DataFrame, Mask]]  # rows, and which of them are to be kept
 
@@ -151,7 +151,7 @@ def _constants(conditions: Iterable[Node]) -> dict[str, list[float]]:
         node = waiting.pop()
         waiting += node.parts()
         sides = node.parts() if isinstance(node, Comparison | Among) else ()
-        constants = [side for side in sides if isinstance(side, Constant) and side.kind != "category"]
+        constants = [side for side in sides if isinstance(side, Constant) and side.kind not in ("category", "boolean")]
         for side in sides:
             if isinstance(side, ColumnOf):
                 found.setdefault(side.name, []).extend(float(constant.values({})) for constant in constants)

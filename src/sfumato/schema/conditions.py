@@ -11,11 +11,12 @@ is drawn. The grammar, from what binds last to what binds first:
     value       =  value + value  |  value - value  |  value * value  |  value / value  |  -value  |  (value)
                 |  column  |  constant
     column      =  a name of letters, digits and _, or any name in `back-ticks`, a back-tick in it doubled
-    constant    =  a number, or text in ' or ", the quote in it doubled; ISO text for a date
+    constant    =  a number, true, false, or text in ' or ", the quote in it doubled; dates and times are such text
 
 `<` stands for any of < <= > >= == !=, and a chain such as 0 < x <= 9 is read as 0 < x and x <= 9. |, & and ~ are other
-spellings of or, and, not. Numbers are compared and calculated with; dates are compared, a number is added to or taken
-from them as days, and the difference of two is a number of days; categories are compared as text by ==, != and in.
+spellings of or, and, not. Numbers are compared and calculated with; dates, times and durations are compared, a number
+of days is added to or taken from dates, and the difference of two dates is a number of days; categories are compared
+as text by ==, != and in, and so are truth values, which are also conditions by themselves.
 
 Each condition is true or false. A comparison of what is missing is false, also with != and not in; so is one of what
 cannot be calculated (a division by 0). Only `is missing` holds for it, and `not` of what is false. A rule of a schema
@@ -49,7 +50,22 @@ import numpy as np
 import pandas as pd
 
 from sfumato.errors import ArgumentError
-from sfumato.schema.schema import Category, Column, category_text
+from sfumato.schema.columns import (
+    EPOCH_UTC,
+    SECOND,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    Datetime,
+    Time,
+    category_text,
+    read_datetime,
+    read_seconds,
+    read_time,
+    since_midnight,
+)
+from sfumato.schema.layout import days
 from sfumato.text import one_line
 
 
@@ -68,7 +84,7 @@ class Limits:
 
 LIMITS = Limits()
 
-Kind: TypeAlias = Literal["number", "date", "category"]
+Kind: TypeAlias = Literal["number", "date", "datetime", "time", "duration", "category", "boolean"]
 Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Frame: TypeAlias = pd.DataFrame | Mapping[str, Any]  # a frame, or the columns of one by name
@@ -89,7 +105,7 @@ class Power(IntEnum):
 
 
 SPELLINGS = {"|": "or", "&": "and", "~": "not"}
-KEYWORDS = {"if", "then", "or", "and", "not", "in", "is", "missing"}
+KEYWORDS = {"if", "then", "or", "and", "not", "in", "is", "missing", "true", "false"}
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -117,6 +133,24 @@ TOKEN = re.compile(
     re.VERBOSE,
 )
 ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+KINDS: dict[type, Kind] = {
+    int: "number",
+    float: "number",
+    str: "category",
+    bool: "boolean",
+    datetime.date: "date",
+    datetime.datetime: "datetime",
+    datetime.time: "time",
+    datetime.timedelta: "duration",
+}
+EXAMPLES = {
+    "boolean": ("true or false", "true"),
+    "date": ("a date", "'2024-12-31'"),
+    "datetime": ("a date with a time", "'2024-12-31 08:30'"),
+    "time": ("a time of day", "'08:30'"),
+    "duration": ("a duration", "'90 min'"),
+}
 
 
 # --- the nodes
@@ -152,7 +186,7 @@ class Node(ABC):
 
 
 class Value(Node):
-    """A number, a date or a category for each row."""
+    """A number, a date, a time, a truth value or a category for each row."""
 
     @property
     def kind(self) -> Kind:
@@ -165,7 +199,7 @@ class Value(Node):
 
     @abstractmethod
     def values(self, frame: Frame) -> Array:
-        """Numbers, dates as days since 1970-01-01 (NaN where missing), or texts of categories (None where missing)."""
+        """Numbers, also for dates, times and truth values (NaN where missing), or texts of categories (or None)."""
 
     def magnitude(self, frame: Frame) -> Array:
         """How large the numbers are that it is calculated from, for what rounding may do to it."""
@@ -207,14 +241,13 @@ class Once(dict[str, Any]):
 
     def __init__(self, columns: Frame) -> None:
         super().__init__(columns)
-        self._read: dict[tuple[ColumnOf, str], Any] = {}
+        self._found: dict[ColumnOf, Any] = {}
 
-    def read(self, column: ColumnOf, how: Callable[[Any], Any]) -> Any:
-        """What a function makes of a column's cells."""
-        key = column, how.__name__
-        if key not in self._read:
-            self._read[key] = how(self[column.name])
-        return self._read[key]
+    def read(self, column: ColumnOf) -> Any:
+        """What the cells of a column are."""
+        if column not in self._found:
+            self._found[column] = column.of_cells(self[column.name])
+        return self._found[column]
 
 
 @dataclass(frozen=True)
@@ -238,15 +271,19 @@ class ColumnOf(Value):
         if self.kind == "category":
             codes, found = self.coded(frame)
             return found[codes]
-        return np.asarray(self._read(frame, _numbers_of if self.kind == "number" else _days_of))
+        return np.asarray(self._read(frame))
 
     def coded(self, frame: Frame) -> tuple[Array, Array]:
         """Of a category the place of each row's text, and the texts; the last, whose place is -1, is a missing one."""
-        codes, found = self._read(frame, _texts_of)
+        codes, found = self._read(frame)
         return codes, found
 
-    def _read(self, frame: Frame, how: Callable[[Any], Any]) -> Any:
-        return frame.read(self, how) if isinstance(frame, Once) else how(frame[self.name])
+    def _read(self, frame: Frame) -> Any:
+        return frame.read(self) if isinstance(frame, Once) else self.of_cells(frame[self.name])
+
+    def of_cells(self, cells: pd.Series[Any]) -> Any:
+        """What the cells of the column are, in the unit in which it counts."""
+        return _texts_of(cells) if self.kind == "category" else COUNTS[self.kind](cells)
 
     def __str__(self) -> str:
         return written_name(self.name)
@@ -254,25 +291,33 @@ class ColumnOf(Value):
 
 @dataclass(frozen=True)
 class Constant(Value):
-    """A number, a date, or the text of a category."""
+    """A number, a truth value, a date, a time, a duration, or the text of a category; `datetime` in UTC."""
 
-    value: int | float | str | datetime.date
+    value: int | float | str | bool | datetime.date | datetime.time | datetime.timedelta
 
     @property
     def kind(self) -> Kind:
-        if isinstance(self.value, datetime.date):
-            return "date"
-        return "category" if isinstance(self.value, str) else "number"
+        return KINDS[type(self.value)]
 
     def parts(self) -> tuple[Node, ...]:
         return ()
 
     def values(self, frame: Frame) -> Array:
+        return np.array(self._counted(), dtype=object if self.kind == "category" else np.float64)
+
+    def _counted(self) -> int | float | str:
+        """The constant as columns of its kind count."""
+        if isinstance(self.value, datetime.datetime):
+            return (self.value - EPOCH_UTC) / SECOND
         if isinstance(self.value, datetime.date):
-            return np.array(np.datetime64(self.value, "D").astype(np.int64), dtype=np.float64)
-        return np.array(self.value, dtype=object if self.kind == "category" else np.float64)
+            return days(self.value)
+        if isinstance(self.value, datetime.time):
+            return since_midnight(self.value)
+        return self.value / SECOND if isinstance(self.value, datetime.timedelta) else self.value
 
     def __str__(self) -> str:
+        if isinstance(self.value, bool):
+            return str(self.value).lower()
         if isinstance(self.value, int | float):
             return repr(self.value)
         return f"""'{str(self.value).replace("'", "''")}'"""
@@ -501,14 +546,29 @@ def _numbers_of(cells: pd.Series[Any]) -> Array:
     return cells.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _days_of(cells: pd.Series[Any]) -> Array:
-    days = cells.to_numpy(dtype="datetime64[D]")
-    return np.where(np.isnat(days), np.nan, days.astype(np.int64))
-
-
 def _texts_of(cells: pd.Series[Any]) -> tuple[Array, Array]:
     codes, found = pd.factorize(cells)
     return codes, np.array([*map(category_text, found), None], dtype=object)
+
+
+def _ticks_of(cells: pd.Series[Any], dtype: str, per_unit: int) -> Array:
+    ticks = cells.to_numpy(dtype=dtype)
+    return np.where(np.isnat(ticks), np.nan, ticks.astype(np.int64) / per_unit)
+
+
+def _times_of(cells: pd.Series[Any]) -> Array:
+    codes, found = pd.factorize(cells)  # -1 for a missing cell, which is the last
+    return np.array([*map(since_midnight, found), np.nan])[codes]
+
+
+COUNTS: dict[Kind, Callable[[Any], Array]] = {  # cells of a frame in the unit in which the column counts
+    "number": _numbers_of,
+    "boolean": _numbers_of,
+    "date": functools.partial(_ticks_of, dtype="datetime64[D]", per_unit=1),
+    "datetime": functools.partial(_ticks_of, dtype="datetime64[us]", per_unit=10**6),
+    "duration": functools.partial(_ticks_of, dtype="timedelta64[us]", per_unit=10**6),
+    "time": _times_of,
+}
 
 
 def _known(values: Array) -> Mask:
@@ -729,6 +789,8 @@ class _Parser:
             return Not(_condition(self._expression(Power.NOT)))
         if self._accept("-"):
             return _negative(_number(self._expression(Power.SIGN)))
+        if self._accept("true") or self._accept("false"):
+            return Constant(token.text == "true")
         if token.kind in ("sign", "end"):
             self._unexpected("a column, a number or a quoted text is expected")
         self._next += 1
@@ -755,24 +817,26 @@ class _Parser:
         left, right = self._fitting(left, right), self._fitting(right, left)
         if left.kind != right.kind:
             raise ArgumentError(f"{_said(left)} and {_said(right)} cannot be compared")
-        if left.kind == "category" and sign not in ("==", "!="):
-            raise ArgumentError(f"categories have no order: compare {left} and {right} by ==, != or in")
+        if left.kind in ("category", "boolean") and sign not in ("==", "!="):
+            what = "categories" if left.kind == "category" else "truth values"
+            raise ArgumentError(f"{what} have no order: compare {left} and {right} by ==, != or in")
         return Comparison(sign, left, right)
 
     def _fitting(self, value: Value, other: Value) -> Value:
         """A constant as what it is compared with; any other value as it is."""
         if not isinstance(value, Constant) or not other.columns():
             return value
-        if other.kind == "date":
-            return _date_of(value, other)
-        if isinstance(other, ColumnOf) and other.kind == "category":
+        if not isinstance(other, ColumnOf):
+            dates = [described for name in other.columns() if isinstance(described := self._columns[name], Date)]
+            return _constant_of(value, other, dates[0]) if other.kind == "date" else value
+        if other.kind == "category":
             return self._category_of(value, other)
-        return value
+        return value if other.kind == "number" else _constant_of(value, other, self._columns[other.name])
 
     def _category_of(self, value: Constant, column: ColumnOf) -> Constant:
         described = self._columns[column.name]
         assert isinstance(described, Category)
-        assert not isinstance(value.value, datetime.date)  # which only `_date_of` makes
+        assert isinstance(value.value, str | int | float)  # nothing else is read before it is compared
         if column.name not in self._known_texts:
             self._known_texts[column.name] = frozenset(described.texts)
         text = category_text(value.value)
@@ -784,6 +848,10 @@ class _Parser:
 
 
 def _condition(node: Node) -> Condition:
+    if isinstance(node, ColumnOf) and node.kind == "boolean":
+        return Comparison("==", node, Constant(True))
+    if isinstance(node, Constant) and node.kind == "boolean":
+        raise ArgumentError(f"{node} speaks of no column")
     if not isinstance(node, Condition):
         raise ArgumentError(f"{node} is neither true nor false; compare it with something")
     return node
@@ -824,13 +892,31 @@ def _number_of(written: str) -> Constant:
     return Constant(int(written) if written.isdigit() else number)  # whole numbers name categories exactly
 
 
-def _date_of(value: Constant, column: Value) -> Constant:
+def _constant_of(value: Constant, column: Value, described: Column) -> Constant:
+    """A constant that is compared with a column of dates, times, durations or truth values."""
     try:
-        if isinstance(value.value, str) and ISO_DATE.fullmatch(value.value):
-            return Constant(datetime.date.fromisoformat(value.value))
-    except ValueError:  # the 30th of February
-        pass
-    raise ArgumentError(f"{column} is a date, and {value} is none; write one like '2024-12-31'")
+        found = _read_as(value.value, described)
+    except (ValueError, OverflowError):  # such as the 30th of February
+        found = None
+    if found is None:
+        what, example = EXAMPLES[column.kind]
+        raise ArgumentError(f"{column} is {what}, and {value} is none; write one like {example}")
+    return Constant(found)
+
+
+def _read_as(value: Any, described: Column) -> Any:
+    """The constant, or None where it is none of the column's kind."""
+    if isinstance(described, Boolean):
+        truths = dict(zip(described.texts, described.codes.tolist(), strict=True))
+        truth = truths.get(category_text(value))
+        return None if truth is None else bool(truth)
+    if not isinstance(value, str):
+        return None
+    if isinstance(described, Date):
+        return datetime.date.fromisoformat(value) if ISO_DATE.fullmatch(value) else None
+    if isinstance(described, Datetime):
+        return described.instant(read_datetime(value))
+    return read_time(value) if isinstance(described, Time) else datetime.timedelta(seconds=read_seconds(value))
 
 
 def _said(value: Value) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sfumato.errors import ArgumentError
+from sfumato.schema.columns import Column, Number, Ordered
 from sfumato.schema.conditions import (
     Arithmetic,
     ColumnOf,
@@ -29,8 +30,7 @@ from sfumato.schema.conditions import (
     Value,
     written_name,
 )
-from sfumato.schema.layout import CategoryBins, Difference, OrderedBins, bins_of, days
-from sfumato.schema.schema import Category, Column, Date, Number
+from sfumato.schema.layout import CategoryBins, Difference, OrderedBins, bins_of
 
 DIGITS = 12  # after the point, of bounds that are computed from steps
 CLOSE = 1e-9  # of a step
@@ -77,7 +77,7 @@ def linear(value: Value) -> Linear | None:
     if isinstance(value, ColumnOf):
         return {value.name: 1.0}, 0.0
     if isinstance(value, Constant):
-        return None if value.kind == "category" else ({}, float(value.values({})))
+        return None if value.kind in ("category", "boolean") else ({}, float(value.values({})))
     if isinstance(value, Negative):
         inner = linear(value.operand)
         return None if inner is None else _added(({}, 0.0), inner, -1.0)
@@ -213,7 +213,7 @@ def _largest(names: tuple[str, ...]) -> str:
 
 def _grids_fit(column: Column, base: Column) -> bool:
     """Whether a column's grid holds the other one's values and its own differences from them."""
-    if isinstance(column, Category) or isinstance(base, Category):
+    if not isinstance(column, Ordered) or not isinstance(base, Ordered):
         return False
     step, wide = step_of(column), step_of(base)
     if step is None:
@@ -227,14 +227,14 @@ def is_multiple(value: float, step: float) -> bool:
 
 
 def step_of(column: Column) -> float | None:
-    """The step of a column's grid; of a date a day."""
-    return 1.0 if isinstance(column, Date) else column.step if isinstance(column, Number) else None
+    """The step of an ordered column's grid, in its own unit; of a date a day."""
+    return column.span.step if isinstance(column, Ordered) else None
 
 
 def ends(column: Column) -> tuple[float, float]:
-    """The bounds of a column as numbers."""
-    assert not isinstance(column, Category)  # which have none
-    return (days(column.min), days(column.max)) if isinstance(column, Date) else (column.min, column.max)
+    """The bounds of an ordered column, in its own unit."""
+    assert isinstance(column, Ordered)  # others have none
+    return column.span.low, column.span.high
 
 
 def _ordered(column: Column) -> OrderedBins:

@@ -28,6 +28,7 @@ import pandas as pd
 
 from sfumato.errors import ArgumentError
 from sfumato.schema import differences
+from sfumato.schema.columns import Category, Column, Listed, Lookup, Ordered, category_text
 from sfumato.schema.conditions import (
     ColumnOf,
     Comparison,
@@ -41,7 +42,7 @@ from sfumato.schema.conditions import (
     parse_value,
 )
 from sfumato.schema.layout import CategoryBins, Difference, FloatArray, bins_of
-from sfumato.schema.schema import Category, Column, Lookup, Schema, category_text
+from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
 ROUNDING = 1e-9  # of a column's step or range: what is computed may be off by so much
@@ -236,10 +237,10 @@ class Modelling:
     def _differs(self, step: Step, frame: Frame) -> Mask:
         """Where a computed column is known to be something else; ordered ones may be rounded to their grid."""
         column = self.columns[step.name]
-        if isinstance(column, Category):
+        if isinstance(column, Listed):
             computed, fits = _fitted(column, step.values(frame))
             columns = {"is": frame[step.name], "should": computed}
-            same = Comparison("==", ColumnOf("is", "category"), ColumnOf("should", "category"))
+            same = Comparison("==", ColumnOf("is", column.type), ColumnOf("should", column.type))
             return same.fails(columns) & fits
         wanted, found = step.values(frame), ColumnOf(step.name, column.type).values(frame)
         with np.errstate(invalid="ignore"):
@@ -382,8 +383,10 @@ class _Reader:
         value = parse_value(column.derived, self._columns)
         if not value.columns():
             raise ArgumentError(f"{value} speaks of no column")
-        if isinstance(column, Category):
-            raise ArgumentError("a category follows from another one: write {from: COLUMN, map: {VALUE: VALUE}}")
+        if isinstance(column, Listed):
+            raise ArgumentError(
+                f"a {column.type} follows from a category: write {{from: COLUMN, map: {{VALUE: VALUE}}}}"
+            )
         if value.kind != column.type:
             raise ArgumentError(f"{value} is a {value.kind}, and the column a {column.type}")
         self._check_missing(value, column)
@@ -409,14 +412,14 @@ class _Reader:
         if (left_out or source.missing) and not column.missing:
             what = repr(left_out[0]) if left_out else "what is missing"
             raise ArgumentError(f"map: it says nothing of {what}; add it to the map, or missing: true to the column")
-        missing = len(column.values) if isinstance(column, Category) and column.missing else np.nan
+        missing = len(column.levels) if isinstance(column, Listed) and column.missing else np.nan
         return Mapped(name, table.source, _places(table.map, column), missing)
 
     # equalities
 
     def _equate(self, rule: Rule, equality: Comparison) -> None:
         """Compute the column that stands alone on one side."""
-        ordered = [name for name in equality.columns() if not isinstance(self._columns[name], Category)]
+        ordered = [name for name in equality.columns() if isinstance(self._columns[name], Ordered)]
         if len(ordered) < 2:
             return  # `x == 5`, and categories that are the same
         for alone, value in ((equality.left, equality.right), (equality.right, equality.left)):
@@ -482,8 +485,8 @@ class _Reader:
 
 def _places(values: Mapping[str, Any], column: Column) -> dict[str, float]:
     """Where the values of a map have their place in a column: which of its categories they are, or their number."""
-    if isinstance(column, Category):
-        places = {text: float(place) for place, text in enumerate(column.texts)}
+    if isinstance(column, Listed):
+        places = {text: float(place) for text, place in zip(column.texts, column.codes, strict=True)}
         strange = [value for value in values.values() if category_text(value) not in places]
         if strange:
             raise ArgumentError(f"map: {strange[0]!r} is none of the column's values")

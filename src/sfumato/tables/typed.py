@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from sfumato.schema.columns import Category, Column, Listed, Number, Ordered
 from sfumato.schema.layout import CategoryBins, bins_of
-from sfumato.schema.schema import Category, Column
 from sfumato.tables.coding import code_cells
 
 
@@ -37,12 +37,16 @@ def typed_columns(batch: pa.RecordBatch, columns: Mapping[str, Column]) -> dict[
 def _typed(cells: pa.Array, column: Column) -> pd.Series[Any]:
     bins = bins_of(column)
     coded = code_cells(cells, bins)
-    if isinstance(bins, CategoryBins) or isinstance(column, Category) or coded.values is None:
-        assert isinstance(column, Category)
-        texts = np.array([*column.texts, None], dtype=object)  # a code of -1, and of what is missing, is the last
-        return pd.Series(texts[coded.codes], dtype=object)
-    if column.type != "date":
+    if isinstance(bins, CategoryBins) or coded.values is None:
+        levels = np.array([*_levels(column), None], dtype=object)  # a code of -1, and of what is missing, is the last
+        return pd.Series(levels[coded.codes], dtype="boolean" if column.type == "boolean" else object)
+    if isinstance(column, Number):
         return pd.Series(coded.values)
+    assert isinstance(column, Ordered)
     known = np.isfinite(coded.values)
-    days = np.where(known, coded.values, 0).astype("datetime64[D]").astype("datetime64[s]")
-    return pd.Series(np.where(known, days, np.datetime64("NaT")))
+    return column.typed(np.where(known, coded.values, 0.0), ~known)
+
+
+def _levels(column: Column) -> tuple[Any, ...]:
+    assert isinstance(column, Listed)
+    return column.texts if isinstance(column, Category) else column.levels

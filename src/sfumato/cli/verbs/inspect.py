@@ -50,6 +50,7 @@ def _print_release(made: Release) -> None:
         noise = slices.sigma / slices.distance
         print(f"  {'every row':<16} {slices.projections} projections, noise {noise:.3g} times the largest change")
     _print_generator(made)
+    _print_unread(made)
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
         labeller = getattr(made.model, "labeller", None)
@@ -67,6 +68,16 @@ def _print_release(made: Release) -> None:
     if made.schema.constraints:
         print("\nRules that every row keeps:")
         print("\n".join(f"  {one_line(rule)}" for rule in made.schema.constraints))
+
+
+def _print_unread(made: Release) -> None:
+    from sfumato.release.unread import unread_lines
+
+    told = unread_lines(made.unread)
+    if told:
+        print("\nCells that the schema could not read, from the noisy answers:")
+    for line in told:
+        print(f"  {line}")
 
 
 def _print_generator(made: Release) -> None:

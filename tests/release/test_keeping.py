@@ -305,3 +305,32 @@ def test_rules_are_kept_whatever_the_mechanism(mechanism: Any) -> None:
     rules = ["older >= age", PEOPLE["constraints"][1]]
     made = fit(table, {"columns": columns | {"older": WHOLE}, "constraints": rules}, mechanism=mechanism)
     assert none_broken(made, made.sample(500, seed=0))
+
+
+def test_orders_of_moments_and_times_and_rules_of_truth_values() -> None:
+    rng = np.random.default_rng(4)
+    came = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300 * 1440, 4000), unit="min")
+    stay = pd.to_timedelta(rng.exponential(300, 4000).round(), unit="min")
+    table = pd.DataFrame(
+        {
+            "came": came,
+            "left": came + stay,
+            "opens": [f"{hour:02}:30" for hour in rng.integers(6, 10, 4000)],
+            "closes": [f"{hour:02}:00" for hour in rng.integers(12, 20, 4000)],
+            "smoker": rng.random(4000) < 0.3,
+            "age": rng.integers(16, 90, 4000),
+        }
+    )
+    moment = {"type": "datetime", "min": "2024-01-01", "max": "2025-01-01"}
+    schema = {
+        "columns": {"came": moment, "left": moment, "opens": {"type": "time"}, "closes": {"type": "time"}}
+        | {"smoker": {"type": "boolean"}, "age": WHOLE},
+        "constraints": ["left >= came", "opens < closes", "if smoker then age > 15"],
+    }
+    made = fit(table, schema, epsilon=4, mechanism=sf.Mixture(components=1))
+    assert made.layout.names == ("came", "left - came", "opens", "closes - opens", "smoker", "age")
+    rows = made.sample(4000, seed=0)
+    assert none_broken(made, rows)
+    assert (rows["opens"] < rows["closes"]).all()
+    assert (rows["left"] - rows["came"]).mean() == pytest.approx(stay.mean(), rel=0.15)
+    assert np.isfinite(made.log_density(rows.head(20))).all()

@@ -168,16 +168,26 @@ def test_a_stream_is_read_once(rng: np.random.Generator) -> None:
     assert sf.check(table.to_reader(), MESSY).to_dict() == sf.check(table, MESSY).to_dict()
 
 
-def test_broken_rules_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(batch: pa.RecordBatch, columns: Any, plan: Any) -> dict[str, int]:
-        return {"x > 3": int(sum(value <= 3 for value in batch.column("x").to_pylist())), "x >= 0": 0}
-
+def test_broken_rules_are_told() -> None:
     frame = pd.DataFrame({"x": np.arange(100_000) % 10})
-    assert "rules: none" in str(sf.check(frame, {"columns": {"x": number(0, 9, step=1)}}))
-    monkeypatch.setattr(table_check, "broken_rows", broken)
-    found = sf.check(frame, {"columns": {"x": number(0, 9, step=1)}})
+    schema: dict[str, Any] = {"columns": {"x": number(0, 9, step=1)}}
+    assert "rules: none" in str(sf.check(frame, schema))
+    found = sf.check(frame, schema | {"constraints": ["x > 3", "x >= 0"]})
     assert [(each.rule, each.broken) for each in found.rules] == [("x > 3", 40_000), ("x >= 0", 0)]
     assert texts(found) == "rows that break the rule `x > 3`: 40,000 (40 %)"
+
+
+def test_rules_between_columns_are_held_against_the_cells() -> None:
+    day = {"type": "date", "min": "2020-01-01", "max": "2020-12-31"}
+    schema = {
+        "columns": {"came": day, "left": day, "stay": number(0, 365, step=1) | {"derived": "left - came"}},
+        "constraints": ["left >= came"],
+    }
+    came = ["2020-01-01", "2020-01-05", "?", "2020-01-01"]
+    left = ["2020-01-03", "2020-01-02", "2020-01-01", "2020-01-09"]
+    found = sf.check(pd.DataFrame({"came": came, "left": left, "stay": [2, 3, 1, 4]}), schema)
+    assert {each.rule: each.broken for each in found.rules} == {"left >= came": 1, "stay == left - came": 2}
+    assert len(sf.check(pd.DataFrame({"came": came, "left": left}), schema).rules) == 1
 
 
 def test_groups() -> None:

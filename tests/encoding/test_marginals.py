@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.encoding.marginals import Counted, Marginals, class_counts, clean, onto_simplex, pool_alike, readable, smooth
+from sfumato.encoding.marginals import (
+    Counted,
+    Marginals,
+    class_counts,
+    clean,
+    onto_simplex,
+    pool_alike,
+    readable,
+    smooth,
+)
 from sfumato.schema.layout import FloatArray, bins_of
 from sfumato.schema.schema import Category, Number
 

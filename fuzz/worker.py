@@ -138,7 +138,7 @@ def _load(name: str, is_led: bool) -> Target:
     import atheris
 
     with atheris.instrument_imports(include=LIBRARIES):
-        for module in ("sfumato.api", "sfumato.cli", "sfumato.schema.draft", "sfumato.rows_file"):
+        for module in ("sfumato.api", "sfumato.cli", "sfumato.drafting", "sfumato.rows_file"):
             importlib.import_module(module)
         return find()
 

@@ -20,7 +20,9 @@ PUBLIC_SIDE = (
     "mechanisms",
     "models",
     "training",
+    "schema/columns.py",
     "schema/layout.py",
+    "schema/notation.py",
     "schema/projections.py",
     "schema/schema.py",
 )

@@ -20,7 +20,18 @@ import pytest
 import sfumato as sf
 
 EXEMPT = {"errors", "__version__"}
-PACKAGES = ("encoding", "evaluation", "ledger", "mechanisms", "models", "release", "schema", "tables", "training")
+PACKAGES = (
+    "checking",
+    "encoding",
+    "evaluation",
+    "ledger",
+    "mechanisms",
+    "models",
+    "release",
+    "schema",
+    "tables",
+    "training",
+)
 CONSTANTS = {"BATCH_ROWS"}
 MODULES = [each.name for each in walk_packages(sf.__path__, "sfumato.")]
 EXTRAS = ("jax", "equinox", "optax")

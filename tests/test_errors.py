@@ -25,6 +25,7 @@ import pytest
 import sfumato as sf
 from sfumato import cli
 from sfumato.accounting import calibrate
+from sfumato.drafting.confirming import accepted
 from sfumato.errors import (
     ArgumentError,
     BudgetError,
@@ -39,7 +40,6 @@ from sfumato.errors import (
 from sfumato.ledger.account import Ask
 from sfumato.private.accounting import Adjacency
 from sfumato.rows_file import write_rows
-from sfumato.schema.draft import draft_schema
 
 PAGE = Path(__file__).parent.parent / "docs" / "errors.md"
 INTRODUCTION = """\
@@ -174,6 +174,12 @@ def two_tables(path: Path) -> None:
             )
 
 
+def two_sheets(path: Path) -> None:
+    with pd.ExcelWriter(path) as writer:
+        for name in ("people", "visits"):
+            private_table().to_excel(writer, sheet_name=name, index=False)
+
+
 def truncated(path: Path) -> None:
     content = (path.parent / "r.sfumato").read_bytes()
     path.write_bytes(content[: len(content) // 2])
@@ -291,7 +297,7 @@ def faulty_ledger(name: str, content: bytes | Maker) -> Case:
 UNIT = "unit: {column: person, rows: 2}\n"
 TABLES = [
     Case("the table does not exist", fit_line("none.csv"), TableError, lambda: fit("none.csv")),
-    faulty_table("a file of an unknown kind", "data.xlsx", b"PK\x03\x04"),
+    faulty_table("a file of an unknown kind", "data.sav", b"$FL2"),
     faulty_table("a Parquet file that is none", "garbage.parquet", b"\x00garbage " + SECRETS[1].encode()),
     faulty_table("an Arrow file that is none", "garbage.arrow", b"\x00garbage " + SECRETS[1].encode()),
     faulty_table("a DuckDB file that is none", "garbage.duckdb", b"\x00garbage " + SECRETS[1].encode()),
@@ -300,6 +306,52 @@ TABLES = [
     faulty_table("an empty CSV file", "empty.csv", ""),
     faulty_table("a CSV file without a header", "bare.csv", csv_text().split("\n", 1)[1]),
     faulty_table("a CSV header in another encoding", "old.csv", csv_text().replace("town", "größe").encode("latin-1")),
+    faulty_table("a CSV file in UTF-16", "wide.csv", csv_text().encode("utf-16")),
+    faulty_table("a CSV file with another delimiter", "semicolon.csv", csv_text().replace(",", ";")),
+    faulty_table("a CSV header with a quote that is not closed", "torn.csv", csv_text().replace("town", '"town', 1)),
+    Case(
+        "a CSV file to convert that ends inside a quote",
+        "convert torn.csv new.parquet",
+        TableError,
+        files={"torn.csv": csv_text() + '1,"'},
+    ),
+    faulty_table("an Excel file that is none", "garbage.xlsx", b"PK\x03\x04 " + SECRETS[1].encode()),
+    faulty_table("an Excel file of two sheets, none named", "two.xlsx", two_sheets),
+    Case(
+        "an Excel file without the sheet named",
+        fit_line("two.xlsx", more="--sheet patients"),
+        TableError,
+        lambda: sf.open_table("two.xlsx", sheet="patients"),
+        {"two.xlsx": two_sheets},
+    ),
+    faulty_table("an SQLite file that is none", "garbage.sqlite", b"\x00garbage " + SECRETS[1].encode()),
+    faulty_table("an SQLite file without tables", "none.sqlite", lambda path: alter(path, "VACUUM")),
+    Case(
+        "a query that the database refuses",
+        fit_line("lite.sqlite", more="--query 'SELECT town FROM letters'"),
+        TableError,
+        lambda: sf.open_table("lite.sqlite", query="SELECT town FROM letters"),
+        {"lite.sqlite": other_database},
+    ),
+    Case(
+        "a table and a query",
+        fit_line("lite.sqlite", more="--table letters --query 'SELECT 1'"),
+        ArgumentError,
+        lambda: sf.open_table("lite.sqlite", table="letters", query="SELECT 1"),
+        {"lite.sqlite": other_database},
+    ),
+    Case(
+        "a database that cannot be reached",
+        fit_line(f"postgresql://me:{SECRETS[1]}@localhost:1/clinic", more="--table people"),
+        TableError,
+        lambda: sf.open_table(f"postgresql://me:{SECRETS[1]}@localhost:1/clinic", table="people"),
+    ),
+    Case(
+        "a database of an unknown kind",
+        fit_line(f"klingon://me:{SECRETS[1]}@localhost/clinic"),
+        ArgumentError,
+        lambda: sf.open_table(f"klingon://me:{SECRETS[1]}@localhost/clinic"),
+    ),
     faulty_table("a CSV header with a name twice", "twice.csv", csv_text().replace("town", "age", 1)),
     faulty_table("a CSV header that lacks a name", "unnamed.csv", csv_text().replace("town", "", 1)),
     faulty_table("a column is missing, CSV", "narrow.csv", private_table().drop(columns="age").to_csv(index=False)),
@@ -367,27 +419,75 @@ TABLES = [
         "the label of a draft is no column",
         "schema data.csv --label zip -o new.yaml",
         SchemaError,
-        lambda: draft_schema("data.csv", "zip"),
+        lambda: sf.draft("data.csv", "zip"),
     ),
     Case(
         "the label of a draft has too many values",
         "schema many.csv --label id -o new.yaml",
         SchemaError,
-        lambda: draft_schema("many.csv", "id"),
+        lambda: sf.draft("many.csv", "id"),
         {"many.csv": "id,age\n" + "".join(f"{SECRETS[1]}{i},{i}\n" for i in range(ROWS))},
     ),
     Case(
         "nothing in the table to draft from",
         "schema empty.csv -o new.yaml",
         SchemaError,
-        lambda: draft_schema("empty.csv"),
+        lambda: sf.draft("empty.csv"),
         {"empty.csv": "a,b\n,\n"},
+    ),
+    Case(
+        "the unit of a draft is no column",
+        "schema data.csv --unit person -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", unit="person"),
+    ),
+    Case(
+        "a column to drop is none",
+        "schema data.csv --drop zip -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", drop=["zip"]),
+    ),
+    Case(
+        "the label is to be dropped",
+        "schema data.csv --label ill --drop ill -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", "ill", drop=["ill"]),
+    ),
+    Case(
+        "no such code book",
+        "schema data.csv --codebook none.csv -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", codebook="none.csv"),
+    ),
+    Case(
+        "a code book without values or bounds",
+        "schema data.csv --codebook codes.csv -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", codebook="codes.csv"),
+        {"codes.csv": "column,label\nage,years\n"},
+    ),
+    Case(
+        "a code book with one bound",
+        "schema data.csv --codebook codes.csv -o new.yaml",
+        SchemaError,
+        lambda: sf.draft("data.csv", codebook="codes.csv"),
+        {"codes.csv": "column,min,max\nage,0,\n"},
+    ),
+    Case(
+        "bounds are not confirmed at once",
+        "confirm draft.yaml --accept min",
+        ArgumentError,
+        lambda: accepted(sf.Schema.load("draft.yaml"), ["min"]),
+        {"draft.yaml": SCHEMA + "unconfirmed: [columns.age.min]\n"},
     ),
 ]
 SCHEMAS = [
     Case("the schema does not exist", fit_line(schema="none.yaml"), SchemaError, lambda: fit(schema="none.yaml")),
     faulty_schema("not YAML", "columns: {age: [\n"),
     faulty_schema("not a mapping", "- age\n- town\n"),
+    faulty_schema("an empty list of what means missing", "columns: {a: {type: number, min: 0, max: 1, missing: []}}\n"),
+    faulty_schema("what means missing is unquoted", "columns: {a: {type: number, min: 0, max: 1, missing: [no]}}\n"),
+    faulty_schema("a value that means missing", "columns: {a: {type: category, values: [x, y], missing: [y]}}\n"),
     faulty_schema("no columns", "label: ill\n"),
     faulty_schema("a key given twice", SCHEMA + "label: age\n"),
     faulty_schema("an unknown key", SCHEMA + "lable: ill\n"),
@@ -398,6 +498,22 @@ SCHEMAS = [
     faulty_schema("min equal to max", column("{type: number, min: 5, max: 5}")),
     faulty_schema("min above max", column("{type: number, min: 9, max: 3}")),
     faulty_schema("dates in the wrong order", column("{type: date, min: 2021-01-01, max: 2020-01-01}")),
+    faulty_schema("a time that is none", column("{type: time, min: '25:00'}")),
+    faulty_schema("a duration without a length", column("{type: duration, min: 0d, max: 1 month}")),
+    faulty_schema("a moment that is none", column("{type: datetime, min: 2020-01-01, max: 2020-02-30}")),
+    faulty_schema(
+        "a time zone that is none", column("{type: datetime, min: 2020-01-01, max: 2021-01-01, zone: Vienna}")
+    ),
+    faulty_schema(
+        "a format of dates without a year", column("{type: date, min: 2020-01-01, max: 2021-01-01, format: '%d.%m.'}")
+    ),
+    faulty_schema(
+        "a format of dates with an unknown code", column("{type: date, min: 2020-01-01, max: 2021-01-01, format: '%x'}")
+    ),
+    faulty_schema(
+        "a format of numbers that shows another one", column("{type: number, min: 0, max: 9, format: '$9.99'}")
+    ),
+    faulty_schema("booleans with one spelling", column("{type: boolean, values: {true: 'Y', false: 'Y'}}")),
     faulty_schema("bounds that are no numbers", column("{type: number, min: low, max: high}")),
     faulty_schema("a bound that is infinite", column("{type: number, min: 0, max: .inf}")),
     faulty_schema("a step of 0", column("{type: number, min: 0, max: 9, step: 0}")),
@@ -552,14 +668,14 @@ OUTPUTS = [
         "a draft over a database's log",
         "schema data.csv -o l.db-wal",
         OutputError,
-        lambda: draft_schema("data.csv")[0].save("l.db-wal"),
+        lambda: sf.draft("data.csv").schema.save("l.db-wal"),
         {"l.db": books},
     ),
     Case(
         "a draft into a folder that is not there",
         "schema data.csv -o nowhere/new.yaml",
         OutputError,
-        lambda: draft_schema("data.csv")[0].save("nowhere/new.yaml"),
+        lambda: sf.draft("data.csv").schema.save("nowhere/new.yaml"),
     ),
     Case(
         "rows into a folder that is not there",
@@ -575,10 +691,18 @@ OUTPUTS = [
         {"folder.csv": folder},
     ),
     Case(
-        "rows into a file of an unknown kind",
-        "sample r.sfumato -n 3 -o new.xlsx",
+        "rows in an unknown format",
+        "sample r.sfumato -n 3 -o new.csv --format word",
         OutputError,
-        lambda: write_rows(sf.load("r.sfumato").sample_batches(3), "new.xlsx"),
+        lambda: write_rows(sf.load("r.sfumato").sample_batches(3), "new.csv", kind="word"),
+    ),
+    Case("rows and JSON on stdout", "sample r.sfumato -n 3 -o - --json", ArgumentError),
+    Case("a conversion into an unknown kind", "convert data.csv data.sav", OutputError),
+    Case(
+        "rows into a file of an unknown kind",
+        "sample r.sfumato -n 3 -o new.sav",
+        OutputError,
+        lambda: write_rows(sf.load("r.sfumato").sample_batches(3), "new.sav"),
     ),
 ]
 SAMPLES = [
@@ -852,7 +976,7 @@ def test_no_message_tells_of_rows(case: Case, see: See) -> None:
 
 def test_the_check_for_secrets_would_see_one(see: See) -> None:
     # The same table, named by its first cell: what a message that repeats a name would give away.
-    case = faulty_table("leak", f"{SECRETS[1]}.xlsx", b"")
+    case = faulty_table("leak", f"{SECRETS[1]}.sav", b"")
     with pytest.raises(AssertionError):
         test_no_message_tells_of_rows(case, see)
 

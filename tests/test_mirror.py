@@ -26,6 +26,7 @@ WHOLE = {  # of no one module: the package, the repository, a property of many m
     "private/test_door.py",  # what goes into the curator and comes out, from whatever module
     "private/test_elsewhere.py",  # a mechanism in another process
     "private/test_row_alone.py",
+    "release/test_column_types.py",  # every kind of column, from the table through a release and back
     "release/test_golden.py",
     "tables/test_sources.py",  # what holds for tables of every source alike
     "test_architecture.py",

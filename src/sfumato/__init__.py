@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _HOMES = {
+    "Check": "sfumato.checking",
     "Clustmix": "sfumato.mechanisms",
+    "Draft": "sfumato.drafting",
     "Guarantee": "sfumato.guarantee",
     "Ledger": "sfumato.ledger.ledger",
     "Local": "sfumato.engines",
@@ -21,6 +23,8 @@ _HOMES = {
     "Spending": "sfumato.progress",
     "Step": "sfumato.progress",
     "accounting": "sfumato",
+    "check": "sfumato.checking",
+    "draft": "sfumato.drafting",
     "errors": "sfumato",
     "fit": "sfumato.api",
     "load": "sfumato.api",
@@ -29,7 +33,9 @@ _HOMES = {
     "Training": "sfumato.training.settings",
 }
 __all__ = [
+    "Check",
     "Clustmix",
+    "Draft",
     "Guarantee",
     "Ledger",
     "Local",
@@ -44,6 +50,8 @@ __all__ = [
     "Training",
     "__version__",
     "accounting",
+    "check",
+    "draft",
     "errors",
     "fit",
     "load",
@@ -54,6 +62,8 @@ __all__ = [
 if TYPE_CHECKING:
     from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
+    from sfumato.checking import Check, check
+    from sfumato.drafting import Draft, draft
     from sfumato.engines import Local
     from sfumato.estimator import PrivateMixture
     from sfumato.guarantee import Guarantee

@@ -88,7 +88,8 @@ def fit(
 ) -> Release:
     """Release a private table: a model of its distribution that is (epsilon, delta)-DP.
 
-    Each call spends anew: trying again until a result pleases is several releases.
+    Each call spends anew: trying again until a result pleases is several releases. `sf.check` tells beforehand, in
+    private, what of the table the schema cannot read.
 
     Args:
         table: Whatever `open_table` takes: a path, a pandas or Polars frame, an Arrow table or stream, a DuckDB

@@ -6,6 +6,9 @@ import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 WHITESPACE = " \t\n\r\v\f"
+AS_STORED = (
+    "\v"  # behind the text of what was no text: blank to every reader, but no declared format speaks of such a cell
+)
 LONGEST_SHOWN = 500  # letters of foreign text in a message
 
 _INTEGRAL = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0*")
@@ -35,6 +38,19 @@ def one_line(text: str) -> str:
     if not line.isprintable():
         line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
     return line if len(line) <= LONGEST_SHOWN else f"{line[:LONGEST_SHOWN]}..."
+
+
+def percent(share: float) -> str:
+    """A share as it is told: never 0 where there is some, nor 100 where some is wanting.
+
+    >>> percent(0.2), percent(0.0123), percent(0.00001), percent(0.99999), percent(0)
+    ('20 %', '1.2 %', '<0.1 %', '>99.9 %', '0 %')
+    """
+    if 0.0 < share < 0.001:
+        return "<0.1 %"
+    if 0.999 < share < 1.0:
+        return ">99.9 %"
+    return f"{round(100.0 * share, 1):g} %"
 
 
 def rounded_up(value: float | None, digits: int = 3) -> str:

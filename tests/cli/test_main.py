@@ -60,7 +60,7 @@ def refusals() -> dict[str, tuple[tuple[Any, ...], str]]:
         "output a folder": (altered(output="."), "it is a folder"),
         "no folder for a draft": (("schema", "data.csv", "-o", "nowhere/x.yaml"), "cannot write nowhere/x.yaml"),
         "no folder for rows": (("sample", "r.sfumato", "-n", 3, "-o", "nowhere/x.csv"), "cannot write nowhere/x.csv"),
-        "bad suffix": (("sample", "r.sfumato", "-n", 3, "-o", "x.txt"), "ends in .csv or .parquet"),
+        "bad suffix": (("sample", "r.sfumato", "-n", 3, "-o", "x.doc"), "ends in one of csv, tsv"),
         "negative rows": (("sample", "r.sfumato", "-n", "-3", "-o", "x.csv"), "--rows"),
         "negative seed": (("sample", "r.sfumato", "-n", 3, "-o", "x.csv", "--seed", "-3"), "--seed"),
         "adjacency": (altered(adjacency="cousin"), "adjacency must be"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest, chisquare
 
 import sfumato as sf
 from sfumato.errors import ArgumentError
@@ -126,7 +130,59 @@ def test_a_delta_that_collisions_would_use_up_is_refused() -> None:
 
 
 def test_a_batch_without_rows_has_no_tags() -> None:
-    import pyarrow as pa
-
     empty = Batch(np.zeros((1, 0), dtype=np.int16), np.zeros(0, dtype=np.int64))
     assert Units(1, KEY).tags(pa.array([], pa.large_string()), empty).shape == (0, 4)
+
+
+PEOPLE = 4_000
+
+
+def visits_that_count(visits: np.ndarray, units: Units) -> np.ndarray:
+    """How often each visit number counts, where every person has all these visits."""
+    people = pa.array(np.repeat(np.arange(PEOPLE), len(visits)).astype(str).tolist(), pa.large_string())
+    codes = np.tile(visits, PEOPLE)
+    batch = Batch(codes[None, :].astype(np.int16), np.zeros(len(codes), dtype=np.int64))
+    return np.bincount(codes[units.choose(units.tags(people, batch))], minlength=10)
+
+
+class ContentAlone(Units):
+    """A planted fault: the hash of a row's content does not know whose it is."""
+
+    def tags(self, ids: pa.Array, batch: Batch) -> np.ndarray:
+        nobody = super().tags(pa.array([""] * len(batch), pa.large_string()), batch)
+        return np.hstack([self.names(ids), nobody[:, 2:]])
+
+
+@pytest.mark.parametrize(("units", "fair"), [(Units, True), (ContentAlone, False)])
+def test_which_visit_of_a_person_counts_is_a_fair_draw(units: type[Units], fair: bool) -> None:
+    counts = visits_that_count(np.arange(10), units(1, KEY))
+    assert counts.sum() == PEOPLE
+    assert (chisquare(counts).pvalue > 1e-6) == fair
+
+
+def test_rows_of_a_unit_that_are_the_same_have_a_chance_each() -> None:
+    counts = visits_that_count(np.array([7] * 9 + [3]), Units(1, KEY))
+    assert counts[3] + counts[7] == PEOPLE
+    assert binomtest(int(counts[3]), PEOPLE, 0.1).pvalue > 1e-6
+    assert (visits_that_count(np.array([7] * 9 + [3]), Units(10, KEY))[[3, 7]] == [PEOPLE, 9 * PEOPLE]).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(ROW, max_size=12), st.randoms(use_true_random=False), st.integers(1, 3))
+def test_neither_order_nor_other_units_choose(rows: list[tuple[str, int, str]], random: Random, unit_rows: int) -> None:
+    shuffled = random.sample(rows, len(rows))
+    whole = totals(rows, unit_rows)
+    apart = [totals([row for row in rows if row[0] == who], unit_rows) for who in ("u", "v", "w")]
+    for place, total in enumerate(totals(shuffled, unit_rows)):
+        assert total.tolist() == whole[place].tolist()
+        assert total.tolist() == sum(alone[place] for alone in apart).tolist()
+
+
+def test_every_visit_number_is_in_a_release_of_one_row_a_person() -> None:
+    frame = pd.DataFrame({"who": np.repeat(np.arange(PEOPLE), 10), "visit": np.tile(np.arange(10), PEOPLE)})
+    visit = {"type": "category", "values": [str(number) for number in range(10)]}
+    schema = {"unit": {"column": "who", "rows": 1}, "columns": {"visit": visit}}
+    release = sf.fit(frame, schema, epsilon=5, delta=1e-6, insecure_seed=1)
+    shares = release.sample(20_000, seed=1)["visit"].value_counts(normalize=True)
+    assert len(shares) == 10
+    assert (abs(shares - 0.1) < 0.03).all()  # more than five standard deviations of draw and noise

@@ -1,8 +1,8 @@
 """Release files that were kept are read by today's code, and mean what they meant: one of each kind of model.
 
 In `golden` is a folder for each version of the format. Beside each file lie its first rows (.csv) and what it said when
-it was made (.json). `SFUMATO_WRITE_GOLDEN=1 pytest tests/release/test_golden.py` makes the files of today's version that
-are not there yet, with their rows and records; what is there is never written again.
+it was made (.json). `SFUMATO_WRITE_GOLDEN=1 pytest tests/release/test_golden.py` makes the files of today's version
+that are not there yet, with their rows and records; what is there is never written again.
 """
 
 import io

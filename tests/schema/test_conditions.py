@@ -17,7 +17,7 @@ from sfumato.errors import ArgumentError
 from sfumato.schema import conditions
 from sfumato.schema.conditions import LIMITS, Comparison, Condition, parse
 from sfumato.schema.layout import bins_of
-from sfumato.schema.schema import Schema
+from sfumato.schema.schema import Boolean, Datetime, Duration, Schema, Time
 
 COLUMNS = Schema.of(
     {
@@ -468,3 +468,82 @@ def test_suggestions_do_not_compare_names_without_end() -> None:
 def test_a_comparison_is_one_node() -> None:
     found = parse("age > 1", COLUMNS)
     assert found == Comparison(">", conditions.ColumnOf("age", "number"), conditions.Constant(1))
+
+
+CLOCKS = {
+    "arrived": Time(),
+    "left": Time(missing=True),
+    "stay": Duration(min="0d", max="30d"),
+    "seen": Datetime(min="2024-01-01", max="2025-01-01", zone="Europe/Vienna"),
+    "smoker": Boolean(values={True: "J", False: "N"}, missing=True),
+    "true": Boolean(),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "spelling"),
+    [
+        ("arrived > '8:30 pm'", "arrived > '20:30:00'"),
+        ("arrived < left", "arrived < left"),
+        ("'90 min' < stay", "'1:30:00' < stay"),
+        ("stay in ['PT8H', '2 days']", "stay in ['8:00:00', '2 days, 0:00:00']"),
+        ("seen >= '2024-07-01 08:00'", "seen >= '2024-07-01 06:00:00+00:00'"),
+        ("seen >= '2024-07-01T08:00Z'", "seen >= '2024-07-01 08:00:00+00:00'"),
+        ("smoker == 'J'", "smoker == true"),
+        ("not smoker or `true`", "not smoker == true or `true` == true"),
+        ("smoker != false", "smoker != false"),
+        ("smoker in [true, 'N']", "smoker in [true, false]"),
+    ],
+)
+def test_times_and_truth_values_have_one_spelling_that_reads_back(text: str, spelling: str) -> None:
+    condition = parse(text, CLOCKS)
+    assert str(condition) == spelling
+    assert parse(spelling, CLOCKS) == condition
+
+
+def test_times_and_truth_values_are_compared_in_their_own_units() -> None:
+    frame = pd.DataFrame(
+        {
+            "arrived": pd.Series([datetime.time(8, 30), datetime.time(9), datetime.time(0)], dtype=object),
+            "left": pd.Series([datetime.time(8, 30), None, datetime.time(1)], dtype=object),
+            "stay": pd.to_timedelta(["90 min", "2 days", None]),
+            "seen": pd.to_datetime(["2024-07-01 06:00", "2024-07-01 05:59", None]).tz_localize("UTC"),
+            "smoker": pd.array([True, False, None], dtype="boolean"),
+            "true": [True, False, True],
+        }
+    )
+    holds = {
+        "arrived == '8:30'": [True, False, False],
+        "arrived < left": [False, False, True],
+        "left is missing": [False, True, False],
+        "stay > '1:30'": [False, True, False],
+        "stay in ['90 min']": [True, False, False],
+        "seen >= '2024-07-01 08:00'": [True, False, False],
+        "seen != '2024-07-01 08:00'": [False, True, False],
+        "smoker": [True, False, False],
+        "not smoker": [False, True, True],
+        "smoker == false": [False, True, False],
+        "`true` and not smoker": [False, False, True],
+    }
+    assert {text: parse(text, CLOCKS).holds(frame).tolist() for text in holds} == holds
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("arrived > 5", "arrived is a time of day, and 5 is none; write one like '08:30'"),
+        ("stay > '3 months'", "stay is a duration, and '3 months' is none; write one like '90 min'"),
+        ("stay > '999999999999 weeks'", "stay is a duration, and '999999999999 weeks' is none"),
+        ("seen > '2024-02-30'", "seen is a date with a time, and '2024-02-30' is none"),
+        ("smoker == 'maybe'", "smoker is true or false, and 'maybe' is none; write one like true"),
+        ("smoker > true", "truth values have no order: compare smoker and true by ==, != or in"),
+        ("arrived > stay", "the time arrived and the duration stay cannot be compared"),
+        ("arrived + 1 > 2", "only numbers can be calculated with, not the time arrived"),
+        ("true == false", "true == false speaks of no column"),
+        ("true", "true speaks of no column"),
+    ],
+)
+def test_a_mistake_with_times_or_truth_values_is_told(text: str, problem: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        parse(text, CLOCKS)
+    assert str(refused.value).startswith(f"condition {text!r}: {problem}")

@@ -248,8 +248,14 @@ ERRORS: dict[str, tuple[str, list[str]]] = {
     "nan category": (category("[.nan]"), ["columns.x.values"]),
     "unknown key": (number("min: 0, max: 2, mean: 1"), ["columns.x.mean"]),
     "unknown key at the top": (with_columns(AGE) + "rows: 7\n", ["rows"]),
-    "unknown type": (with_columns("x: {type: text}"), ["columns.x", "number, category or date"]),
-    "no type": (with_columns("x: {min: 0, max: 1}"), ["columns.x", "number, category or date"]),
+    "unknown type": (
+        with_columns("x: {type: text}"),
+        ["columns.x", "number, category, boolean, date, datetime, time or duration"],
+    ),
+    "no type": (
+        with_columns("x: {min: 0, max: 1}"),
+        ["columns.x", "number, category, boolean, date, datetime, time or duration"],
+    ),
     "a word for a column": (with_columns("x: number"), ["columns.x"]),
     "bad date": (with_columns("x: {type: date, min: soon, max: 2020-01-01}"), ["columns.x.min"]),
     "no columns": ("columns: {}", ["columns"]),
@@ -481,3 +487,41 @@ def test_groups_that_do_not_go_together_are_refused(change: dict[str, Any], mess
     with pytest.raises(SchemaError) as caught:
         Schema.of(yaml.safe_load(PIXELS) | change)
     assert message in str(caught.value)
+
+
+def test_what_means_missing_may_be_listed() -> None:
+    schema = Schema.parse(
+        "columns: {a: {type: number, min: 0, max: 9, missing: ['?', 999, -9.5]}, "
+        "b: {type: category, values: [x], missing: [N/A]}, c: {type: category, values: [x], missing: true}}"
+    )
+    age = schema.columns["a"]
+    assert age.missing is True
+    assert age.sentinels == ("?", 999, -9.5)
+    assert age.sentinel_texts == ("?", "999", "-9.5")
+    assert schema.columns["c"].sentinels == ()
+    assert [each["missing"] for each in schema.dump()["columns"].values()] == [["?", 999, -9.5], ["N/A"], True]
+    for written in (schema.to_yaml(), json.dumps(schema.dump())):
+        assert Schema.parse(written) == schema
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("missing: []", "list at least one text"),
+        ("missing: [no]", "quote it in the list"),
+        ("missing: [null]", "quote it in the list"),
+        ("missing: [2020-01-01]", "quote it in the list"),
+        ("missing: ['1', 1.0]", "twice"),
+        ("missing: '?'", "true, false or a list"),
+        ("missing: [5], atoms: [5]", "5 cannot be an atom and mean missing"),
+        ("sentinels: [5]", "under `missing`"),
+    ],
+)
+def test_what_cannot_mean_missing(said: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        Schema.parse(f"columns: {{a: {{type: number, min: 0, max: 9, {said}}}}}")
+
+
+def test_a_value_cannot_mean_missing() -> None:
+    with pytest.raises(SchemaError, match="'1' cannot be a value and mean missing"):
+        Schema.parse("columns: {a: {type: category, values: [1, 2], missing: ['1']}}")

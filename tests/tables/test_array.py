@@ -27,6 +27,8 @@ from sfumato.tables import open_table
         (np.array([["2020-01-01", "2020-01-03"]], dtype="datetime64[2D]"), ["2020-01-03"]),
         (np.ma.masked_array([[1, 2], [3, 4]], mask=[[0, 0], [0, 1]]), ["2", ""]),
         (np.ma.masked_array(np.array([[1, "a"], [3, "b"]], dtype=object), mask=[[0, 0], [0, 1]]), ["a", ""]),
+        (np.array([[1, 2], [3, 4]], dtype="m8[m]"), ["00:02:00", "00:04:00"]),
+        (np.array([[1, 2], [3, 4]], dtype="m8[s]"), ["00:00:02", "00:00:04"]),
         (np.arange(8)[::-1].reshape(2, 4)[:, ::2], ["5", "1"]),
         (np.zeros((0, 2)), []),
         (np.array([(1, "a"), (2, "b")], dtype=[("x0", int), ("x1", "U3")]), ["a", "b"]),
@@ -49,7 +51,6 @@ def test_arrays_that_are_no_tables(array: Any) -> None:
     "array",
     [
         np.zeros((1, 1), dtype=complex),
-        np.zeros((1, 1), dtype="m8[s]"),
         np.zeros((1, 1), dtype="V3"),
         np.zeros(1, dtype=[("x0", float, (2,))]),
         np.zeros(1, dtype=[("x0", [("y", float)])]),

@@ -20,8 +20,11 @@ from sfumato.tables import open_table
         (pa.array([Decimal("1.50"), None], pa.decimal256(60, 2)), ["1.50", ""]),
         (pa.array(["a", None, " b "], pa.large_string()), ["a", "", "b"]),
         (pa.array(["a", None, " b "], pa.string_view()), ["a", "", "b"]),
-        (pa.array([0, None], pa.timestamp("us", "Asia/Tokyo")), ["1970-01-01", ""]),
-        (pa.array([1500], pa.timestamp("ms", "+03:00")), ["1970-01-01T00:00:01.5"]),
+        (pa.array([0, None], pa.timestamp("us", "Asia/Tokyo")), ["1970-01-01T00:00:00Z", ""]),
+        (pa.array([30_600, None], pa.time32("s")), ["08:30:00", ""]),
+        (pa.array([1, None], pa.time64("ns")), ["00:00:00.000000001", ""]),
+        (pa.array([-1, None], pa.duration("ms")), ["-00:00:00.001", ""]),
+        (pa.array([1500], pa.timestamp("ms", "+03:00")), ["1970-01-01T00:00:01.5Z"]),
     ],
 )
 def test_stored_types(stored: pa.Array, expected: list[str], tmp_path: Path) -> None:

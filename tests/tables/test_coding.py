@@ -146,3 +146,31 @@ def test_columns_are_read_in_the_order_of_the_schema_and_others_ignored() -> Non
 
 def test_a_large_float_category_matches_the_stored_float() -> None:
     assert code_cells(pa.array([1e20]), bins_of(Category(values=(1e20,)))).codes.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array(["999", "9.99e2", " 999.0 ", "?", "-9", "5", "-3", "500", "", "x"]),
+        pa.array(["999", "999", "999", "?", "-9.0", "5", "-3", "500", None, "x"]).dictionary_encode(),
+        pa.array([999, 999, 999, None, -9, 5, -3, 500, None, None], pa.int16()),
+        pa.array([999.0, 999.0, 999.0, None, -9.0, 5.0, -3.0, 500.0, None, None]),
+    ],
+    ids=lambda cells: str(cells.type),
+)
+def test_what_is_listed_as_missing_is_missing_and_never_clamped(cells: pa.Array) -> None:
+    bins = bins_of(Number(min=0, max=9, step=1, missing=["?", 999, -9]))
+    coded = code_cells(cells, bins)
+    assert coded.codes.tolist() == [10, 10, 10, 10, 10, 5, 0, 9, 10, 10]
+    assert coded.values is not None
+    assert np.isnan(coded.values).tolist() == [True] * 5 + [False] * 3 + [True] * 2
+    for place in range(len(cells)):  # each cell alone
+        assert code_cells(cells.slice(place, 1), bins).codes.tolist() == coded.codes[place : place + 1].tolist()
+
+
+def test_days_and_texts_that_mean_missing() -> None:
+    seen = bins_of(Date(min=datetime.date(2020, 1, 1), max=datetime.date(2020, 1, 9), missing=["9999-12-31"]))
+    cells = pa.array(["2020-01-02", "9999-12-31", "9999-12-31T08:00", "9998-12-31"])
+    assert code_cells(cells, seen).codes.tolist() == [1, 9, 9, 8]
+    town = bins_of(Category(values=("Ulm",), missing=["N/A"]))
+    assert code_cells(pa.array(["Ulm", "N/A", "Bonn"]), town).codes.tolist() == [0, 1, 1]

@@ -11,30 +11,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.tables.dates import (
-    FIRST_DAY,
-    LAST_DAY,
-    NANOS_PER_DAY,
-    Moment,
-    days_of_ticks,
-    from_datetime64,
-    moment,
-    parse,
-    to_days,
-    to_text,
-)
+from sfumato.schema.notation import instant
+from sfumato.tables import days
+from sfumato.tables.dates import FIRST_DAY, LAST_DAY, NANOS_PER_DAY, Moment, from_datetime64, moment, to_text
 
 MOMENTS = st.builds(Moment, st.integers(FIRST_DAY, LAST_DAY), st.integers(0, NANOS_PER_DAY - 1))
 
 
-@given(MOMENTS)
-def test_text_stands_for_the_same_instant(when: Moment) -> None:
-    assert parse(to_text(when)) == when
+def parse(text: str) -> Moment | None:
+    found = instant(text)
+    return None if found is None else moment(0, found.second * 10**9 + found.nano)
+
+
+@given(MOMENTS, st.booleans())
+def test_text_stands_for_the_same_instant(when: Moment, aware: bool) -> None:
+    text = to_text(when, aware)
+    assert parse(text) == when
+    found = instant(text)
+    assert found is not None
+    assert found.aware == aware
 
 
 @given(MOMENTS)
 def test_days_stay_within_their_day(when: Moment) -> None:
-    assert math.floor(to_days(when)) == when.day
+    assert math.floor(days(pa.array([to_text(when)])).item()) == when.day
 
 
 @given(st.integers(FIRST_DAY * 86_400, LAST_DAY * 86_400))
@@ -42,7 +42,7 @@ def test_numpy_s_seconds_are_the_same_instant(seconds: int) -> None:
     day, second = divmod(seconds, 86_400)
     when = Moment(day, second * 10**9)
     assert from_datetime64(np.datetime64(seconds, "s")) == when
-    assert days_of_ticks(pa.array([seconds]), 86_400).tolist() == [to_days(when)]
+    assert days(pa.array([seconds], pa.timestamp("s"))).tolist() == days(pa.array([to_text(when)])).tolist()
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,17 @@ def test_numpy_s_seconds_are_the_same_instant(seconds: int) -> None:
 )
 def test_what_is_no_date(text: str) -> None:
     assert parse(text) is None
+    assert np.isnan(days(pa.array([text]))).all()
 
 
 def test_offsets_lead_to_utc() -> None:
     day = date(2020, 1, 1).toordinal() - date(1970, 1, 1).toordinal()
     assert parse("2020-01-01T01:00+01:00") == parse("2019-12-31 23:30-00:30") == Moment(day, 0)
+    assert parse("2020-01-01T01:00+0100") == parse("2020-01-01 01:00:00.000+01") == Moment(day, 0)
 
 
 def test_the_calendar_ends() -> None:
     assert moment(LAST_DAY, NANOS_PER_DAY - 1) == Moment(LAST_DAY, NANOS_PER_DAY - 1)
     assert moment(LAST_DAY, NANOS_PER_DAY) is moment(FIRST_DAY, -1) is None
     assert moment(LAST_DAY + 1, -1) == Moment(LAST_DAY, NANOS_PER_DAY - 1)
-    assert np.isnan(days_of_ticks(pa.array([FIRST_DAY - 1, LAST_DAY + 1, None]), 1)).all()
+    assert np.isnan(days(pa.array([FIRST_DAY - 1, LAST_DAY + 1, None], pa.int32()).cast(pa.date32()))).all()

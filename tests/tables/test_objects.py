@@ -1,7 +1,7 @@
 """Cells that are any Python objects: exact types are read, others are missing, none has its code called."""
 
 import math
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
@@ -56,16 +56,24 @@ class Level(IntEnum):
         (Decimal("-Infinity"), "-inf"),
         (Decimal("1E+5000"), "1E+5000"),
         (date(2020, 1, 2), "2020-01-02"),
-        (datetime(2020, 1, 2, 3, tzinfo=timezone(timedelta(hours=5, minutes=30))), "2020-01-01T21:30:00"),
+        (datetime(2020, 1, 2, 3, tzinfo=timezone(timedelta(hours=5, minutes=30))), "2020-01-01T21:30:00Z"),
         (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))), ""),
         (pd.Timestamp("2020-01-02 03:04:05.000000006"), "2020-01-02T03:04:05.000000006"),
-        (pd.Timestamp("2020-01-02", tz="Asia/Tokyo"), "2020-01-01T15:00:00"),
+        (pd.Timestamp("2020-01-02", tz="Asia/Tokyo"), "2020-01-01T15:00:00Z"),
         (np.datetime64("1969-12-31T23:59"), "1969-12-31T23:59:00"),
         (np.datetime64("2020-03", "M"), "2020-03-01"),
         (np.datetime64(2**62, "s"), ""),
         (Loud("a"), ""),
         (Level.LOW, ""),
-        (timedelta(1), ""),
+        (timedelta(1, microseconds=5), "24:00:00.000005"),
+        (timedelta(-1, 82_800), "-01:00:00"),
+        (pd.Timedelta("90 min"), "01:30:00"),
+        (np.timedelta64(90, "m"), "01:30:00"),
+        (np.timedelta64(1, "M"), ""),
+        (np.timedelta64(1), ""),
+        (np.timedelta64("NaT"), ""),
+        (time(8, 30, 0, 500_000), "08:30:00.5"),
+        (time(8, 30, tzinfo=UTC), ""),
         (1j, ""),
     ],
 )

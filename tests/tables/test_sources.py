@@ -15,6 +15,7 @@ import pytest
 from tests.tables.helpers import COLUMNS, ODD, ODD_OBJECTS, one_column, parquet_file, readings, stored_table
 
 from sfumato.errors import TableError
+from sfumato.rows_file import write_rows
 from sfumato.tables import BATCH_ROWS, numbers, open_table, texts
 
 
@@ -49,6 +50,16 @@ def parquet_folder(path: Path) -> Path:
     return path
 
 
+def _mixed(*written: str) -> pa.Table:
+    """The table with some columns as texts, which a format has no better type for."""
+    return pa.table({name: text if name in written else stored for name, (stored, text) in COLUMNS.items()})
+
+
+def _written(table: pa.Table, path: Path) -> Path:
+    write_rows(table.to_batches(), path)
+    return path
+
+
 def _duckdb(path: Path) -> Path:
     with duckdb.connect(path) as connection:
         connection.from_arrow(stored_table()).create("people")
@@ -76,6 +87,8 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "polars lazy": lambda _: pl.from_arrow(stored_table()).lazy(),
     "duckdb": lambda _: duckdb.connect().from_arrow(stored_table()),
     "duckdb file": lambda tmp_path: _duckdb(tmp_path / "t.db"),
+    "excel": lambda tmp_path: _written(_mixed("count", "price", "day", "time"), tmp_path / "t.xlsx"),
+    "sqlite": lambda tmp_path: _written(_mixed("member", "time"), tmp_path / "t.sqlite"),
     "structured array": lambda _: object_frame().to_records(index=False),
     "pandas objects": lambda _: object_frame(),
     "pandas arrow types": lambda _: stored_table().to_pandas(types_mapper=pd.ArrowDtype),

@@ -14,7 +14,7 @@ from sfumato.cli.mechanism_options import FitCommand, MechanismCommand
 from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
 from sfumato.cli.tables import TableCommand
-from sfumato.cli.verbs import audit, demo, fit, inspect, ledger, plan, sample, schema, train
+from sfumato.cli.verbs import audit, check, confirm, convert, demo, fit, inspect, ledger, plan, sample, schema, train
 from sfumato.errors import SfumatoError
 
 app = typer.Typer(
@@ -23,13 +23,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Turn a private table into a differentially private model of it, and synthetic rows.\n\n"
-    "Start with `sfumato demo`. For a table of your own: draft a schema with `sfumato schema`, replace what it "
-    "read off the rows by public knowledge, look at `sfumato plan`, then `sfumato fit` and `sfumato sample`.",
+    "Start with `sfumato demo`. For a table of your own: draft a schema with `sfumato schema`, say what of it is "
+    "public with `sfumato confirm`, see by `sfumato check` what of the table it cannot read, look at "
+    "`sfumato plan`, then `sfumato fit` and `sfumato sample`.",
 )
 
 INTERRUPTED = 130  # what typer makes of Ctrl-C
 
 app.command(cls=TableCommand)(schema.schema)
+app.command()(confirm.confirm)
+app.command(cls=TableCommand)(convert.convert)
+app.command(cls=TableCommand)(check.check)
 app.command(cls=MechanismCommand)(plan.plan)
 app.command(cls=FitCommand)(fit.fit)
 app.command(cls=train.TrainCommand)(train.train)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 Data = Annotated[
-    Path, typer.Argument(help="The private table: Parquet (file or folder), CSV (also .gz, .zst), Arrow or DuckDB.")
+    str,
+    typer.Argument(
+        help="The private table: Parquet (file or folder), CSV (also .gz, .zst), Arrow, Excel, SQLite or DuckDB, or "
+        "the URL of an SQL database."
+    ),
+]
+RowFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="csv, tsv, csv.gz, parquet, arrow, xlsx, sqlite or duckdb; by default what the name ends in.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
 Adjacency = Annotated[

@@ -18,6 +18,7 @@ def release_data(made: Release) -> dict[str, Any]:
         "guarantee": guarantee_data(made.guarantee),
         "schema": made.schema.dump(),
         "classes": dict(zip(map(str, made.layout.class_names()), made.class_weights.tolist(), strict=False)),
+        "unread": {each.column: {"share": each.share, "sd": each.sd} for each in made.unread},
         **_model_data(made),
     }
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -25,7 +24,12 @@ class Opening:
     delimiter: str | None = option(None, help="What separates the fields of a CSV file; a comma by default.")
     quote: str | None = option(None, help="What quotes the fields of a CSV file.")
     csv_encoding: str | None = option(None, help="How a CSV file is written; UTF-8 by default.")
-    table: str | None = option(None, help="Which table of a DuckDB file.")
+    quoted_breaks: bool = option(
+        False, help="Quoted fields of a CSV file hold line breaks; better: sfumato convert it first."
+    )
+    sheet: str | None = option(None, help="Which sheet of an Excel file.")
+    table: str | None = option(None, help="Which table of a database or of its file.")
+    query: str | None = option(None, help="A SELECT whose rows are the table, of an SQL database.")
 
 
 def table_section() -> Section:
@@ -41,9 +45,15 @@ class TableCommand(ConfigCommand):
         return [table_section()]
 
 
-def opened(context: typer.Context, data: Path) -> Table:
-    """The table in a file, read as the command line says."""
+def opening(context: typer.Context) -> dict[str, Any]:
+    """The options of `sf.open_table` that the command line says."""
+    said: Opening = configured(Opening, given(context, KEY))
+    options = {field.name.removeprefix("csv_"): getattr(said, field.name) for field in fields(said)}
+    return {name: value for name, value in options.items() if value not in (None, False)}
+
+
+def opened(context: typer.Context, data: str) -> Table:
+    """The table in a file or a database, read as the command line says."""
     from sfumato.tables import open_table
 
-    said: Opening = configured(Opening, given(context, KEY))
-    return open_table(data, delimiter=said.delimiter, quote=said.quote, encoding=said.csv_encoding, table=said.table)
+    return open_table(data, **opening(context))

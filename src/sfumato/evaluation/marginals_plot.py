@@ -10,7 +10,8 @@ import pandas as pd
 
 from sfumato.evaluation.usefulness import MARGINAL_BINS, marginal, numbers
 from sfumato.files import replacing
-from sfumato.schema.schema import Category, Schema
+from sfumato.schema.columns import Listed
+from sfumato.schema.schema import Schema
 
 MOST_LEVELS = 12  # categories shown, the most frequent first
 REAL, SYNTHETIC = "#9aa7b5", "#c2542d"
@@ -42,10 +43,10 @@ def draw_marginals(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, 
     for axis, (name, column) in zip(axes.flat, schema.columns.items(), strict=False):
         shares = marginal(real[name], real[name], column)
         ours = marginal(synthetic[name], real[name], column)
-        if isinstance(column, Category):
+        if isinstance(column, Listed):
             order = np.argsort(-shares)[:MOST_LEVELS]
             places, shares, ours = np.arange(len(order), dtype=float), shares[order], ours[order]
-            axis.set_xticks(places, [column.texts[i][:14] for i in order], rotation=50, ha="right", fontsize=7)
+            axis.set_xticks(places, [str(column.levels[i])[:14] for i in order], rotation=50, ha="right", fontsize=7)
             width = 0.8
         else:
             known = numbers(real[name], column)

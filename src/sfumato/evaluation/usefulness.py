@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from sfumato.schema.layout import FloatArray
-from sfumato.schema.schema import Category, Column, Date, Schema
-from sfumato.text import canonical
+from sfumato.schema.columns import Column, Listed, category_text
+from sfumato.schema.layout import NOWHERE, FloatArray, bins_of
+from sfumato.schema.schema import Schema
+from sfumato.tables import open_table
+from sfumato.tables.coding import Cells, code_cells
 
 MARGINAL_BINS = 20
 
@@ -17,23 +19,27 @@ def features(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     columns = {}
     for name in schema.features:
         column = schema.columns[name]
-        if isinstance(column, Category):
-            columns[name] = pd.Series(pd.Categorical(_texts(table[name]), categories=column.texts))
+        if isinstance(column, Listed):
+            codes = _cells(table[name], column).codes
+            codes = np.where(codes < len(column.levels), codes, NOWHERE)
+            columns[name] = pd.Series(
+                pd.Categorical.from_codes(codes, pd.Index(list(map(category_text, column.levels))))
+            )
         else:
             columns[name] = numbers(table[name], column)
-        columns[name] = columns[name].reset_index(drop=True)
     return pd.DataFrame(columns)
 
 
 def numbers(values: pd.Series, column: Column) -> pd.Series:
-    """Numbers as floats and dates as days, NaN where missing."""
-    if isinstance(column, Date):
-        return (pd.to_datetime(values) - pd.Timestamp(0)) / pd.Timedelta(days=1)
-    return values.astype(float)
+    """Values as their column counts (dates in days, times in seconds), NaN where missing."""
+    return pd.Series(_cells(values, column).values)
 
 
-def _texts(values: pd.Series) -> pd.Series:
-    return values.map(lambda value: canonical(str(value)))
+def _cells(values: pd.Series, column: Column) -> Cells:
+    bins = bins_of(column)
+    parts = [code_cells(batch.column(0), bins) for batch in open_table(values.to_frame("cells")).batches(["cells"])]
+    codes = np.concatenate([np.zeros(0, dtype=np.int64), *(part.codes for part in parts)])
+    return Cells(codes, np.concatenate([np.zeros(0), *(part.values for part in parts if part.values is not None)]))
 
 
 def auc(train: pd.DataFrame, test: pd.DataFrame, schema: Schema, positive: object) -> float:
@@ -59,9 +65,10 @@ def auc(train: pd.DataFrame, test: pd.DataFrame, schema: Schema, positive: objec
 
 def marginal(values: pd.Series, reference: pd.Series, column: Column) -> FloatArray:
     """Shares of a column's values: by category, or in equal bins over the reference's range."""
-    if isinstance(column, Category):
-        shares = _texts(values).value_counts(normalize=True)
-        return np.asarray(shares.reindex(column.texts).fillna(0.0), dtype=np.float64)
+    if isinstance(column, Listed):
+        codes = _cells(values, column).codes
+        counts = np.bincount(codes[codes >= 0], minlength=len(column.levels))[: len(column.levels)]
+        return np.asarray(counts / max(len(values), 1), dtype=np.float64)
     known = numbers(reference, column)
     edges = np.linspace(known.min(), known.max(), MARGINAL_BINS + 1)
     counts, _ = np.histogram(np.clip(numbers(values, column), edges[0], edges[-1]), bins=edges)

@@ -13,11 +13,11 @@ import pandas as pd
 from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION, GivenCell, Model
 from sfumato.schema.conditions import parse
-from sfumato.schema.layout import Layout
+from sfumato.schema.layout import Layout, OrderedBins
 from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 from sfumato.tables.coding import code_cells
-from sfumato.text import one_line
+from sfumato.text import AS_STORED, one_line
 
 SURE_DRAWS = 1 << 20  # `where` gives up after this many, where fewer than half as many were kept as that rate needs
 
@@ -100,7 +100,8 @@ def _cell(name: str, value: Any, layout: Layout) -> GivenCell:
     """A given value as a cell, which must have a place in the schema."""
     bins = _bins(name, layout)
     absent = value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
-    cells = pd.DataFrame({"given": pd.Series([None if absent else value], dtype=object)})
+    plain = value + AS_STORED if isinstance(value, str) else value  # a format is for the cells of the table
+    cells = pd.DataFrame({"given": pd.Series([None if absent else plain], dtype=object)})
     (batch,) = open_table(cells).batches(["given"])
     cell = code_cells(batch.column(0), bins)
     if cell.codes[0] < 0 or (cell.codes[0] == bins.missing and not absent):
@@ -113,14 +114,18 @@ def _cell(name: str, value: Any, layout: Layout) -> GivenCell:
         return GivenCell(code, number)
     low, high = bins.bounds
     if not low <= number <= high:
-        bounds = f"{_said(bins.column.min)} and {_said(bins.column.max)}"
+        bounds = f"{_said(low, bins)} and {_said(high, bins)}"
         raise ArgumentError(f"given: {name} lies between {bounds}, so it cannot be {value!r}")
     steps = 0.0 if bins.step is None else (number - low) / bins.step
     if not math.isclose(steps, round(steps), rel_tol=1e-12, abs_tol=1e-9):
-        grid = f"from {_said(bins.column.min)} in steps of {_said(bins.step)}"
+        seconds = "" if bins.column.type in ("number", "date") else " seconds"
+        grid = f"from {_said(low, bins)} in steps of {bins.step:.15g}{seconds}"
         raise ArgumentError(f"given: {name} goes {grid}, so it cannot be {value!r}")
     return GivenCell(code, number)
 
 
-def _said(bound: Any) -> str:
-    return f"{bound:.15g}" if isinstance(bound, float) else str(bound)
+def _said(bound: float, bins: OrderedBins) -> str:
+    if bins.column.type == "number":
+        return f"{bound:.15g}"
+    cell = bins.column.typed(np.array([bound]), None).iloc[0]
+    return str(cell.date() if bins.column.type == "date" else cell)

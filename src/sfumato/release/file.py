@@ -28,8 +28,9 @@ from sfumato.guarantee import LONGEST_NAME, NoisyAnswer
 from sfumato.models import Model, find_model
 from sfumato.release.guarantee import GuaranteeData, guarantee_data, read_guarantee
 from sfumato.release.release import Release
+from sfumato.schema.columns import Column, Listed
 from sfumato.schema.layout import DEFAULT_BINS, IntArray, Layout, OrderedBins
-from sfumato.schema.schema import Category, Column, Date, Schema
+from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
 FORMAT = "sfumato-release"
@@ -267,12 +268,11 @@ def _check_room(numbers: float, size: int, path: str | Path) -> None:
 
 
 def _most_bins(column: Column) -> float:
-    if isinstance(column, Category):
-        return len(column.values)
+    if isinstance(column, Listed):
+        return len(column.levels)
     wanted = column.bins or DEFAULT_BINS
-    if isinstance(column, Date):
-        return min(wanted, (column.max - column.min).days + 1)
-    return wanted if column.step is None else min(wanted, (column.max - column.min) / column.step + 1)
+    low, high, step, *_ = column.span
+    return wanted if step is None else min(wanted, (high - low) / step + 1)
 
 
 def _bounded(archive: zipfile.ZipFile, name: str, most: int, path: str | Path) -> bytes:

@@ -19,8 +19,10 @@ from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
 from sfumato.models import GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
-from sfumato.schema.layout import FloatArray, Layout
-from sfumato.schema.schema import Category, Date, Schema
+from sfumato.release.unread import Unread, find_unread
+from sfumato.schema.columns import Category, Column, Datetime, Number
+from sfumato.schema.layout import NOWHERE, FloatArray, Layout
+from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 from sfumato.training.settings import Training
 
@@ -72,6 +74,18 @@ class Release:
     def encoding(self) -> str:
         """How columns become numbers."""
         return self.model.encoding
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """The share of each feature's cells that fitted no bin, with its noise, from the noisy answers alone.
+
+        It may be published with the release. () where no answer tells: in a compact file, or of columns in groups. Of a
+        column with `missing: true` every cell fits a bin.
+        """
+        found = find_unread(self.answers, self.layout.names)
+        columns = zip(self.layout.names, self.layout.bins, strict=True)
+        may_miss = {name for name, bins in columns if bins.missing != NOWHERE}
+        return tuple(each for each in found if each.column not in may_miss)
 
     @property
     def class_weights(self) -> FloatArray:
@@ -259,9 +273,7 @@ class Release:
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:
         """Rows as Arrow. Categories get their type from the schema: drawn values would vary it by batch."""
         kinds = {
-            name: _arrow_type(column)
-            for name, column in self.schema.columns.items()
-            if isinstance(column, (Category, Date))
+            name: _arrow_type(column) for name, column in self.schema.columns.items() if not isinstance(column, Number)
         }
         for name, kind in kinds.items():
             if pa.types.is_large_string(kind):
@@ -274,9 +286,12 @@ class Release:
         return pa.RecordBatch.from_arrays(whole, schema=types)
 
 
-def _arrow_type(column: Category | Date) -> pa.DataType:
-    if isinstance(column, Date):
-        return pa.date32()
-    if all(isinstance(value, int) for value in column.values):
-        return pa.int64()
-    return pa.large_string() if any(isinstance(value, str) for value in column.values) else pa.float64()
+def _arrow_type(column: Column) -> pa.DataType:
+    if isinstance(column, Datetime):
+        return pa.timestamp("us", tz=column.zone)
+    if isinstance(column, Category):
+        if all(isinstance(value, int) for value in column.values):
+            return pa.int64()
+        return pa.large_string() if any(isinstance(value, str) for value in column.values) else pa.float64()
+    kinds = {"boolean": pa.bool_(), "date": pa.date32(), "time": pa.time64("us"), "duration": pa.duration("us")}
+    return kinds[column.type]

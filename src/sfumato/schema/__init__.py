@@ -1,7 +1,6 @@
 """Schemas: what is publicly known about a table.
 
-Public: `Schema`; `Layout`, its columns as bins; `draft_schema`, which drafts one from private rows. The grammar of
-conditions on rows is in `conditions`.
+Public: `Schema`; `Layout`, its columns as bins. The grammar of conditions on rows is in `conditions`.
 """
 
 from __future__ import annotations
@@ -10,13 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.schema.draft import draft_schema
     from sfumato.schema.layout import Layout
     from sfumato.schema.schema import Schema
 
-__all__ = ["Layout", "Schema", "draft_schema"]
+__all__ = ["Layout", "Schema"]
 
-_HOMES = {"Layout": "layout", "Schema": "schema", "draft_schema": "draft"}
+_HOMES = {"Layout": "layout", "Schema": "schema"}
 
 
 def __getattr__(name: str) -> Any:

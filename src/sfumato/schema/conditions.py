@@ -10,11 +10,11 @@ is drawn. The grammar, from what binds last to what binds first:
     value       =  value + value  |  value - value  |  value * value  |  value / value  |  -value  |  (value)
                 |  column  |  constant
     column      =  a name of letters, digits and _, or any name in `back-ticks`, a back-tick in it doubled
-    constant    =  a number, or text in ' or ", the quote in it doubled; ISO text for a date
+    constant    =  a number, true, false, or text in ' or ", the quote in it doubled; dates and times are such text
 
 `<` stands for any of < <= > >= == !=, and a chain such as 0 < x <= 9 is read as 0 < x and x <= 9. |, & and ~ are other
-spellings of or, and, not. Numbers are compared and calculated with; dates are compared; categories are compared as text
-by ==, != and in.
+spellings of or, and, not. Numbers are compared and calculated with; dates, times and durations are compared; categories
+are compared as text by ==, != and in, and so are truth values, which are also conditions by themselves.
 
 Each condition is true or false. A comparison of what is missing is false, also with != and not in; so is one of what
 cannot be calculated (a division by 0). Only `is missing` holds for it, and `not` of what is false.
@@ -46,7 +46,22 @@ import numpy as np
 import pandas as pd
 
 from sfumato.errors import ArgumentError
-from sfumato.schema.schema import Category, Column, category_text
+from sfumato.schema.columns import (
+    EPOCH_UTC,
+    SECOND,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    Datetime,
+    Time,
+    category_text,
+    read_datetime,
+    read_seconds,
+    read_time,
+    since_midnight,
+)
+from sfumato.schema.layout import days
 from sfumato.text import one_line
 
 
@@ -64,7 +79,7 @@ class Limits:
 
 LIMITS = Limits()
 
-Kind: TypeAlias = Literal["number", "date", "category"]
+Kind: TypeAlias = Literal["number", "date", "datetime", "time", "duration", "category", "boolean"]
 Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -83,7 +98,7 @@ class Power(IntEnum):
 
 
 SPELLINGS = {"|": "or", "&": "and", "~": "not"}
-KEYWORDS = {"or", "and", "not", "in", "is", "missing"}
+KEYWORDS = {"or", "and", "not", "in", "is", "missing", "true", "false"}
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -111,6 +126,24 @@ TOKEN = re.compile(
     re.VERBOSE,
 )
 ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+KINDS: dict[type, Kind] = {
+    int: "number",
+    float: "number",
+    str: "category",
+    bool: "boolean",
+    datetime.date: "date",
+    datetime.datetime: "datetime",
+    datetime.time: "time",
+    datetime.timedelta: "duration",
+}
+EXAMPLES = {
+    "boolean": ("true or false", "true"),
+    "date": ("a date", "'2024-12-31'"),
+    "datetime": ("a date with a time", "'2024-12-31 08:30'"),
+    "time": ("a time of day", "'08:30'"),
+    "duration": ("a duration", "'90 min'"),
+}
 
 
 # --- the nodes
@@ -146,7 +179,7 @@ class Node(ABC):
 
 
 class Value(Node):
-    """A number, a date or a category for each row."""
+    """A number, a date, a time, a truth value or a category for each row."""
 
     @property
     def kind(self) -> Kind:
@@ -159,7 +192,7 @@ class Value(Node):
 
     @abstractmethod
     def values(self, frame: pd.DataFrame) -> Array:
-        """Numbers, dates as days since 1970-01-01 (NaN where missing), or texts of categories (None where missing)."""
+        """Numbers, also for dates, times and truth values (NaN where missing), or texts of categories (or None)."""
 
 
 class Condition(Node):
@@ -200,11 +233,8 @@ class ColumnOf(Value):
 
     def values(self, frame: pd.DataFrame) -> Array:
         cells = frame[self.name]
-        if self.kind == "number":
-            return cells.to_numpy(dtype=np.float64, na_value=np.nan)
-        if self.kind == "date":
-            days = cells.to_numpy(dtype="datetime64[D]")
-            return np.where(np.isnat(days), np.nan, days.astype(np.int64))
+        if self.kind != "category":
+            return COUNTS[self.kind](cells)
         codes, found = pd.factorize(cells)  # -1 for a missing cell, which is the last of the texts
         return np.array([*map(category_text, found), None], dtype=object)[codes]
 
@@ -214,25 +244,33 @@ class ColumnOf(Value):
 
 @dataclass(frozen=True)
 class Constant(Value):
-    """A number, a date, or the text of a category."""
+    """A number, a truth value, a date, a time, a duration, or the text of a category; `datetime` in UTC."""
 
-    value: int | float | str | datetime.date
+    value: int | float | str | bool | datetime.date | datetime.time | datetime.timedelta
 
     @property
     def kind(self) -> Kind:
-        if isinstance(self.value, datetime.date):
-            return "date"
-        return "category" if isinstance(self.value, str) else "number"
+        return KINDS[type(self.value)]
 
     def parts(self) -> tuple[Node, ...]:
         return ()
 
     def values(self, frame: pd.DataFrame) -> Array:
+        return np.array(self._counted(), dtype=object if self.kind == "category" else np.float64)
+
+    def _counted(self) -> int | float | str:
+        """The constant as columns of its kind count."""
+        if isinstance(self.value, datetime.datetime):
+            return (self.value - EPOCH_UTC) / SECOND
         if isinstance(self.value, datetime.date):
-            return np.array(np.datetime64(self.value, "D").astype(np.int64), dtype=np.float64)
-        return np.array(self.value, dtype=object if self.kind == "category" else np.float64)
+            return days(self.value)
+        if isinstance(self.value, datetime.time):
+            return since_midnight(self.value)
+        return self.value / SECOND if isinstance(self.value, datetime.timedelta) else self.value
 
     def __str__(self) -> str:
+        if isinstance(self.value, bool):
+            return str(self.value).lower()
         if isinstance(self.value, int | float):
             return repr(self.value)
         return f"""'{str(self.value).replace("'", "''")}'"""
@@ -389,6 +427,30 @@ class Joined(Condition):
 
     def __str__(self) -> str:
         return f" {self.operation} ".join(operand._within(self.power + 1) for operand in self.operands)
+
+
+def _numbers_of(cells: pd.Series[Any]) -> Array:
+    return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _ticks_of(cells: pd.Series[Any], dtype: str, per_unit: int) -> Array:
+    ticks = cells.to_numpy(dtype=dtype)
+    return np.where(np.isnat(ticks), np.nan, ticks.astype(np.int64) / per_unit)
+
+
+def _times_of(cells: pd.Series[Any]) -> Array:
+    codes, found = pd.factorize(cells)  # -1 for a missing cell, which is the last
+    return np.array([*map(since_midnight, found), np.nan])[codes]
+
+
+COUNTS: dict[Kind, Callable[[Any], Array]] = {  # cells of a frame in the unit in which the column counts
+    "number": _numbers_of,
+    "boolean": _numbers_of,
+    "date": functools.partial(_ticks_of, dtype="datetime64[D]", per_unit=1),
+    "datetime": functools.partial(_ticks_of, dtype="datetime64[us]", per_unit=10**6),
+    "duration": functools.partial(_ticks_of, dtype="timedelta64[us]", per_unit=10**6),
+    "time": _times_of,
+}
 
 
 def _known(values: Array) -> Mask:
@@ -580,6 +642,8 @@ class _Parser:
             return Not(_condition(self._expression(Power.NOT)))
         if self._accept("-"):
             return _negative(_number(self._expression(Power.SIGN)))
+        if self._accept("true") or self._accept("false"):
+            return Constant(token.text == "true")
         if token.kind in ("sign", "end"):
             self._unexpected("a column, a number or a quoted text is expected")
         self._next += 1
@@ -606,24 +670,23 @@ class _Parser:
         left, right = self._fitting(left, right), self._fitting(right, left)
         if left.kind != right.kind:
             raise ArgumentError(f"{_said(left)} and {_said(right)} cannot be compared")
-        if left.kind == "category" and sign not in ("==", "!="):
-            raise ArgumentError(f"categories have no order: compare {left} and {right} by ==, != or in")
+        if left.kind in ("category", "boolean") and sign not in ("==", "!="):
+            what = "categories" if left.kind == "category" else "truth values"
+            raise ArgumentError(f"{what} have no order: compare {left} and {right} by ==, != or in")
         return Comparison(sign, left, right)
 
     def _fitting(self, value: Value, other: Value) -> Value:
         """A constant as what it is compared with; any other value as it is."""
         if not isinstance(value, Constant) or not isinstance(other, ColumnOf):
             return value
-        if other.kind == "date":
-            return _date_of(value, other)
         if other.kind == "category":
             return self._category_of(value, other)
-        return value
+        return value if other.kind == "number" else _constant_of(value, other, self._columns[other.name])
 
     def _category_of(self, value: Constant, column: ColumnOf) -> Constant:
         described = self._columns[column.name]
         assert isinstance(described, Category)
-        assert not isinstance(value.value, datetime.date)  # which only `_date_of` makes
+        assert isinstance(value.value, str | int | float)  # nothing else is read before it is compared
         if column.name not in self._known_texts:
             self._known_texts[column.name] = frozenset(described.texts)
         text = category_text(value.value)
@@ -635,6 +698,10 @@ class _Parser:
 
 
 def _condition(node: Node) -> Condition:
+    if isinstance(node, ColumnOf) and node.kind == "boolean":
+        return Comparison("==", node, Constant(True))
+    if isinstance(node, Constant) and node.kind == "boolean":
+        raise ArgumentError(f"{node} speaks of no column")
     if not isinstance(node, Condition):
         raise ArgumentError(f"{node} is neither true nor false; compare it with something")
     return node
@@ -666,13 +733,31 @@ def _number_of(written: str) -> Constant:
     return Constant(int(written) if written.isdigit() else number)  # whole numbers name categories exactly
 
 
-def _date_of(value: Constant, column: ColumnOf) -> Constant:
+def _constant_of(value: Constant, column: ColumnOf, described: Column) -> Constant:
+    """A constant that is compared with a column of dates, times, durations or truth values."""
     try:
-        if isinstance(value.value, str) and ISO_DATE.fullmatch(value.value):
-            return Constant(datetime.date.fromisoformat(value.value))
-    except ValueError:  # the 30th of February
-        pass
-    raise ArgumentError(f"{column} is a date, and {value} is none; write one like '2024-12-31'")
+        found = _read_as(value.value, described)
+    except (ValueError, OverflowError):  # such as the 30th of February
+        found = None
+    if found is None:
+        what, example = EXAMPLES[column.kind]
+        raise ArgumentError(f"{column} is {what}, and {value} is none; write one like {example}")
+    return Constant(found)
+
+
+def _read_as(value: Any, described: Column) -> Any:
+    """The constant, or None where it is none of the column's kind."""
+    if isinstance(described, Boolean):
+        truths = dict(zip(described.texts, described.codes.tolist(), strict=True))
+        truth = truths.get(category_text(value))
+        return None if truth is None else bool(truth)
+    if not isinstance(value, str):
+        return None
+    if isinstance(described, Date):
+        return datetime.date.fromisoformat(value) if ISO_DATE.fullmatch(value) else None
+    if isinstance(described, Datetime):
+        return described.instant(read_datetime(value))
+    return read_time(value) if isinstance(described, Time) else datetime.timedelta(seconds=read_seconds(value))
 
 
 def _said(value: Value) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 MOST_MARKS = 1 << 20
 PLAIN_MARKS = 1 << 16  # where no decimal grid is exact in double precision
 EXACT_POWER = 22  # powers of ten up to it are exact in float64
+CHUNK = 1 << 14  # values at a time: they stay in the processor's cache
 NOWHERE = -1  # the code of a cell that has no bin
 
 IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -140,17 +141,24 @@ class Marks:
 
     def code(self, values: FloatArray) -> IntArray:
         """The cell of each value; outside values clamp, and NaN is nowhere."""
+        parts = [self._code(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK)]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    def _code(self, values: FloatArray) -> IntArray:
         absent = np.isnan(values)
         x = np.clip(np.where(absent, self.low, values), self.low, self.high)
         first, last = self._ends
         k = np.clip(self._below(x), first - 1.0, last)
-        above = np.searchsorted(self._extra, x, "right")
-        on_mark = (x == self.low) | ((k >= first) & (self._multiple(k) == x))
+        on_mark = (self._multiple(k) == x) & (k >= first)
+        mark = k - (first - 1.0)
         if len(self._extra):
+            above = np.searchsorted(self._extra, x, "right")
             on_mark |= (above > 0) & (self._extra[above - 1] == x)
-        mark = (k - first + 1.0).astype(np.int64) + above
-        cells = np.where(x >= self.high, self.size - 1, 2 * mark + ~on_mark)
-        return np.where(absent, NOWHERE, cells)
+            mark += above
+        cells = 2.0 * mark + ~(on_mark | (x == self.low))
+        cells[x >= self.high] = self.size - 1
+        cells[absent] = NOWHERE
+        return cells.astype(np.int64)
 
     def at(self, marks: IntArray) -> FloatArray:
         """The values of marks."""

@@ -26,7 +26,8 @@ import pandas as pd
 from sfumato.schema.grid import NOWHERE, FloatArray, Grid, IntArray, Marks, Steps
 
 if TYPE_CHECKING:  # what a layout is made of is told apart by its `type`: the private side needs no schema parser
-    from sfumato.schema.schema import Category, Column, Date, Group, Number, Schema
+    from sfumato.schema.columns import Column, ListedColumn, OrderedColumn
+    from sfumato.schema.schema import Group, Schema
 
 DEFAULT_BINS = 256  # where the schema is silent
 ROW = "row"  # the unit of privacy where the schema names none
@@ -43,7 +44,7 @@ class OrderedBins:
     and last value that a bin holds; without one its ends, and a bin that is one mark (an atom) has `low[i] == high[i]`.
     """
 
-    column: Number | Date
+    column: OrderedColumn
     grid: Grid
     starts: IntArray
 
@@ -158,7 +159,7 @@ class OrderedBins:
         if self.step is not None:
             last = np.floor((high - low) / self.step + 1e-9)
             clamped = low + np.rint((clamped - low) / self.step).clip(max=last) * self.step
-        return _typed(self.column, clamped, None)
+        return self.column.typed(clamped, None)
 
     def log_width(self, codes: IntArray) -> FloatArray:
         """Log of what divides a bin's mass: its width, or the number of values on its grid."""
@@ -175,19 +176,19 @@ class OrderedBins:
         else:
             within = np.minimum(np.floor(position * self.counts[inside]), self.counts[inside] - 1)
             values = self.low[inside] + within * self.step
-        return _typed(self.column, values, absent if self.column.missing else None)
+        return self.column.typed(values, absent if self.column.missing else None)
 
 
 @dataclass(frozen=True)
 class CategoryBins:
     """One bin for each category, in the schema's order."""
 
-    column: Category
+    column: ListedColumn
 
     @property
     def size(self) -> int:
         """How many bins there are, that of missing values among them."""
-        return len(self.column.values) + self.column.missing
+        return len(self.column.levels) + self.column.missing
 
     @property
     def cells(self) -> int:
@@ -212,7 +213,7 @@ class CategoryBins:
     @property
     def missing(self) -> int:
         """The bin of a missing or unknown category, or NOWHERE."""
-        return len(self.column.values) if self.column.missing else NOWHERE
+        return len(self.column.levels) if self.column.missing else NOWHERE
 
     @property
     def continuous(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -220,15 +221,8 @@ class CategoryBins:
         return np.zeros(self.size, dtype=bool)
 
     def decode(self, codes: IntArray, position: FloatArray) -> pd.Series[Any]:
-        """The categories, with the type they have in the schema."""
-        values: list[Any] = list(self.column.values)
-        if all(isinstance(value, int) and abs(value) < 2**63 for value in values) and not self.column.missing:
-            return pd.Series(np.array(values, dtype=np.int64)[codes])
-        names = np.array([*values, None] if self.column.missing else values, dtype=object)
-        alike = len({type(value) for value in values}) == 1
-        return pd.Series(
-            names[codes], dtype=pd.Series(values).dtype if alike and isinstance(values[0], str) else object
-        )
+        """The levels, with the type they have in the schema."""
+        return self.column.typed(codes)
 
 
 Bins: TypeAlias = OrderedBins | CategoryBins
@@ -236,13 +230,12 @@ Bins: TypeAlias = OrderedBins | CategoryBins
 
 def bins_of(column: Column) -> Bins:
     """The bins of one column of a schema, before any row was asked about."""
-    if column.type == "category":
+    if column.type == "category" or column.type == "boolean":
         return CategoryBins(column)
-    if column.type == "date":
-        return _stepped(column, Steps(days(column.min), days(column.max), 1.0), "linear", ())
-    if column.step is None:
-        return _plain(column, Marks(column.min, column.max, column.atoms))
-    return _stepped(column, Steps(column.min, column.max, column.step), column.scale, column.atoms)
+    low, high, step, scale, atoms = column.span
+    if step is None:
+        return _plain(column, Marks(low, high, atoms), scale)
+    return _stepped(column, Steps(low, high, step), scale, atoms)
 
 
 @dataclass(frozen=True)
@@ -325,7 +318,7 @@ class Layout:
             Its category, or the interval of its bin; nothing where there is no label.
         """
         if isinstance(self.label_bins, CategoryBins):
-            return list(self.label_bins.column.values)
+            return list(self.label_bins.column.levels)
         if self.label_bins is None:
             return []
         return [f"{low:g}..{high:g}" for low, high in zip(self.label_bins.low, self.label_bins.high, strict=True)]
@@ -351,32 +344,19 @@ def _edges(low: float, high: float, unit: float, count: int, scale: str) -> Floa
     return edges
 
 
-def _plain(column: Number, grid: Marks) -> OrderedBins:
+def _plain(column: OrderedColumn, grid: Marks, scale: str) -> OrderedBins:
     """Bins of a column without a step: intervals from mark to mark, cut at the atoms, which have bins of their own."""
-    unit = (column.max - column.min) / LOG_STEPS
-    edges = grid.near(_edges(column.min, column.max, unit, column.bins or DEFAULT_BINS, column.scale)[:-1])
-    atoms = grid.code(np.array(column.atoms, dtype=np.float64))
+    unit = (grid.high - grid.low) / LOG_STEPS
+    edges = grid.near(_edges(grid.low, grid.high, unit, column.bins or DEFAULT_BINS, scale)[:-1])
+    atoms = grid.code(np.array(grid.atoms, dtype=np.float64))
     starts = np.unique(np.concatenate([[0], edges, atoms, atoms + 1]))
     return OrderedBins(column, grid, starts[starts < grid.size])
 
 
-def _stepped(column: Number | Date, grid: Steps, scale: str, atoms: tuple[float, ...]) -> OrderedBins:
+def _stepped(column: OrderedColumn, grid: Steps, scale: str, atoms: tuple[float, ...]) -> OrderedBins:
     """Bins of a column with a step: runs of neighbouring values; an atom is a run of its own."""
     count = min(grid.values, column.bins or DEFAULT_BINS)
     cuts = np.ceil(_edges(0.0, float(grid.values), 1.0, count, scale)[:-1] - 1e-9).astype(np.int64) // grid.stride
     alone = grid.code(np.array(atoms, dtype=np.float64))
     starts = np.unique(np.concatenate([cuts, alone, alone + 1]))
     return OrderedBins(column, grid, starts[starts < grid.size])
-
-
-def _typed(
-    column: Number | Date, values: FloatArray, absent: np.ndarray[Any, np.dtype[np.bool_]] | None
-) -> pd.Series[Any]:
-    if column.type == "date":
-        stamps = np.rint(values).astype("datetime64[D]").astype("datetime64[s]")
-        return pd.Series(stamps if absent is None else np.where(absent, np.datetime64("NaT"), stamps))
-    if column.integral:
-        whole = pd.Series(np.rint(values).astype(np.int64))
-        return whole if absent is None else whole.astype("Int64").mask(pd.Series(absent))
-    rounded = values if column.decimals is None else np.round(values, column.decimals)
-    return pd.Series(rounded if absent is None else np.where(absent, np.nan, rounded))

@@ -19,165 +19,59 @@ True
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
 
 from sfumato.errors import SchemaError
 from sfumato.files import replacing
+from sfumato.schema.columns import (
+    LIMITS,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    Datetime,
+    Duration,
+    Number,
+    Real,
+    Time,
+    Whole,
+    category_text,
+    check_range,
+    check_text,
+)
 from sfumato.schema.layout import ROW
-from sfumato.text import canonical, one_line
+from sfumato.text import one_line
 
+__all__ = [
+    "LIMITS",
+    "Boolean",
+    "Category",
+    "Column",
+    "Date",
+    "Datetime",
+    "Duration",
+    "Group",
+    "Number",
+    "Schema",
+    "Time",
+    "Unit",
+    "category_text",
+]
 
-@dataclass(frozen=True)
-class Limits:
-    """What a schema may say at the most, and how fine."""
-
-    finest_step: float = 2.0**-50  # of the larger bound: a finer grid would not be representable
-    narrowest: float = 1e-303  # the smallest range whose parts are still numbers
-    decimals: int = 12  # a step that needs more digits is not a decimal one
-    bins: int = 1 << 16
-    unit_rows: int = 1 << 20
-    group: int = 1 << 14  # columns of a group
-    directions: int = 1024  # that a group is projected to: their second moment is asked
-    entries: int = 1 << 22  # of a projection's matrix
-    yaml_letters: int = 1 << 22  # PyYAML reads them slowly
-    yaml_items: int = 1 << 20  # each alias counted as what it stands for
-
-
-LIMITS = Limits()
 RANGE = re.compile(r"\{(\d{1,9})\.\.(\d{1,9})\}", re.ASCII)
-MERGE_TAG = "tag:yaml.org,2002:merge"
+MERGE_TAG, TEXT_TAG = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:str"
+NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 # After columns.NAME and groups.NAME.columns pydantic names the kind that it tried, which the reader knows.
 TRIED = {("columns", 2), ("groups", 3)}
-
-CategoryValue: TypeAlias = str | int | float
-
-
-def _no_boolean(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("YAML reads an unquoted yes, no, true or false as a boolean; give a number")
-    return value
-
-
-Real: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
-Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
-
-
-class _Column(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    missing: Annotated[bool, Field(strict=True)] = False
-
-
-class Number(_Column):
-    """A number between two public bounds; values outside are clamped."""
-
-    type: Literal["number"] = "number"
-    min: Real
-    max: Real
-    step: Real | None = Field(default=None, gt=0)
-    bins: Whole | None = Field(default=None, ge=1, le=LIMITS.bins)
-    scale: Literal["linear", "log"] = "linear"
-    atoms: Annotated[tuple[Real, ...], FailFast()] = Field(default=(), max_length=LIMITS.bins)
-
-    @model_validator(mode="after")
-    def _check(self) -> Number:
-        _check_range(self.min, self.max, self.step)
-        if len(set(self.atoms)) < len(self.atoms):
-            raise ValueError("atoms has a value twice")
-        for atom in self.atoms:
-            if not self.min <= atom <= self.max:
-                raise ValueError(f"atom {atom:g} is outside min and max")
-            if self.step is not None and not _on_grid(atom, self.min, self.step):
-                raise ValueError(f"atom {atom:g} is not min plus a whole number of steps")
-        return self
-
-    @property
-    def integral(self) -> bool:
-        """Whether every value the column can take is a whole number that an integer column holds."""
-        whole = self.step is not None and self.step.is_integer() and self.min.is_integer()
-        return whole and max(abs(self.min), abs(self.max)) < 2**62
-
-    @property
-    def decimals(self) -> int | None:
-        """Digits after the point that a stepped value needs; None without a step, or with one that is not decimal."""
-        if self.step is None:
-            return None
-        digits = max(-int(Decimal(repr(x)).normalize().as_tuple().exponent) for x in (self.step, self.min))
-        return max(digits, 0) if digits <= LIMITS.decimals else None
-
-
-class Date(_Column):
-    """A calendar date between two public bounds."""
-
-    type: Literal["date"] = "date"
-    min: datetime.date
-    max: datetime.date
-    bins: Whole | None = Field(default=None, ge=1, le=LIMITS.bins)
-
-    @model_validator(mode="after")
-    def _check(self) -> Date:
-        if not self.min < self.max:
-            raise ValueError(f"min ({self.min}) must be before max ({self.max})")
-        return self
-
-
-def category_text(value: CategoryValue) -> str:
-    """A value of a category as cells are compared with it.
-
-    >>> category_text(1.0), category_text(" a "), category_text("TRUE")
-    ('1', 'a', 'true')
-    """
-    return canonical(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
-
-
-class Category(_Column):
-    """One of a public list of values, compared as text (1.0 as 1)."""
-
-    type: Literal["category"] = "category"
-    values: Annotated[tuple[CategoryValue, ...], FailFast()] = Field(min_length=1, max_length=LIMITS.bins)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_booleans(cls, data: Any) -> Any:
-        values = data.get("values", ()) if isinstance(data, dict) else ()
-        if isinstance(values, (list, tuple)):
-            if any(isinstance(value, bool) for value in values):
-                raise ValueError("YAML reads an unquoted yes, no, true or false as a boolean; quote it in values")
-            if any(isinstance(value, (datetime.date, type(None))) for value in values):
-                raise ValueError("YAML reads an unquoted date or null as such; quote it in values")
-        return data
-
-    @model_validator(mode="after")
-    def _check(self) -> Category:
-        seen: set[str] = set()
-        for text in self.texts:
-            _check_text(text)
-            if text in seen:
-                raise ValueError(f"value {text!r} is listed twice")
-            seen.add(text)
-        if self.missing and "" in seen:
-            raise ValueError("an empty value is what missing means; take one of the two away")
-        return self
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The values as cells are compared with them."""
-        return tuple(map(category_text, self.values))
-
-
-Column: TypeAlias = Annotated[Number | Date | Category, Field(discriminator="type")]
 
 
 class Group(BaseModel):
@@ -199,7 +93,7 @@ class Group(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Group:
-        _check_range(self.min, self.max, self.step)
+        check_range(self.min, self.max, self.step)
         if self.shape is not None and not (min(self.shape) >= 1 and math.prod(self.shape) <= LIMITS.group):
             raise ValueError(f"shape must be two whole numbers whose product is from 1 to {LIMITS.group}")
         count = len(self.names)
@@ -309,7 +203,7 @@ class Schema(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Schema:
         for name in (*self.columns, *self.groups, *self.unconfirmed, "" if self.unit is None else self.unit.column):
-            _check_text(name)
+            check_text(name)
         if self.unit is not None and self.unit.column in self.columns:
             raise ValueError(f"unit: {self.unit.column!r} names people, so it cannot be a column of the release")
         if self.unit is not None and self.unit.column == ROW:
@@ -329,8 +223,8 @@ class Schema(BaseModel):
             raise ValueError(f"columns.{self.label}: rows without a label do not count; take missing away")
         if isinstance(column, Number) and column.bins is None:
             raise ValueError(f"columns.{self.label}: a number used as label needs bins")
-        if isinstance(column, Date):
-            raise ValueError(f"columns.{self.label}: a date cannot be the label")
+        if not isinstance(column, (Category, Boolean, Number)):
+            raise ValueError(f"columns.{self.label}: a {column.type} cannot be the label")
         return self
 
     @property
@@ -542,7 +436,12 @@ def _unique(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """A loader that refuses a key given twice, which plain YAML would silently drop."""
+    """A loader that refuses a key given twice, which plain YAML would silently drop; and 8:30 is no number to it."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        """The tag of a node: what has a colon is text, not a number to the base of 60."""
+        tag = super().resolve(kind, value, implicit)
+        return TEXT_TAG if tag in NUMBER_TAGS and ":" in value else tag
 
 
 def _unique_mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -554,29 +453,6 @@ def _unique_mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, An
 
 
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
-
-
-def _check_range(low: float, high: float, step: float | None) -> None:
-    if not low < high:
-        raise ValueError(f"min ({low:g}) must be below max ({high:g})")
-    if not LIMITS.narrowest < high - low < math.inf:
-        raise ValueError("the range from min to max is too narrow or too wide for double precision")
-    if step is not None and step > (high - low) * (1 + 1e-9):
-        raise ValueError(f"step ({step:g}) is wider than the range from min to max")
-    if step is not None and step < LIMITS.finest_step * max(abs(low), abs(high)):
-        raise ValueError(f"step ({step:g}) is too fine for the range from min to max")
-
-
-def _check_text(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{text!r} is not text that a file can hold") from None
-
-
-def _on_grid(value: float, origin: float, step: float) -> bool:
-    steps = (value - origin) / step
-    return abs(steps - round(steps)) <= max(1e-9, abs(steps) * 2.0**-50)
 
 
 def _tidy(value: Any) -> Any:
@@ -614,5 +490,5 @@ def _first_problem(error: ValidationError) -> str:
     if problem["type"] == "extra_forbidden":
         what = "is not something a schema can say here"
     elif problem["type"] in ("union_tag_not_found", "union_tag_invalid"):
-        what = "type must be number, category or date"
+        what = "type must be number, category, boolean, date, datetime, time or duration"
     return f"{where}: {what}" if where else what

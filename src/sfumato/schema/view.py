@@ -31,7 +31,8 @@ class View:
 
     def __post_init__(self) -> None:
         insist(len(self.columns) == len(self.cells) == len(self.starts) > 0, "a view has bins for each of its columns")
-        insist(len(set(self.columns)) == len(self.columns), "a view shows a column once: what it takes must not grow")
+        once = len(set(self.columns)) == len(self.columns)  # so what is seen is no larger than rows
+        insist(once, "a view shows a column once")
         for cells, starts in zip(self.cells, self.starts, strict=True):
             rising = starts.ndim == 1 and len(starts) > 0 and starts[0] == 0 and (np.diff(starts) > 0).all()
             insist(rising and starts[-1] < cells, "bins begin at the first cell, each beyond the last, all on the grid")
@@ -43,10 +44,13 @@ class View:
         return tuple(map(len, self.starts))
 
     @cached_property
-    def _tables(self) -> list[CodeArray]:
+    def _tables(self) -> list[np.ndarray[Any, np.dtype[np.int32]]]:
         """The bin of each cell, and last -1 for the code -1."""
-        runs = [np.diff(starts, append=cells) for cells, starts in zip(self.cells, self.starts, strict=True)]
-        return [np.append(np.repeat(np.arange(len(run)), run), -1).astype(np.int32) for run in runs]
+        tables = []
+        for cells, starts in zip(self.cells, self.starts, strict=True):
+            tables.append(np.full(cells + 1, -1, dtype=np.int32))
+            tables[-1][:cells] = np.repeat(np.arange(len(starts), dtype=np.int32), np.diff(starts, append=cells))
+        return tables
 
     def codes(self, cells: CodeArray) -> CodeArray:
         """The bins of rows coded to cells, (columns, rows)."""

@@ -24,14 +24,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.tables.cells import by_distinct, days, lookup, numbers, texts
+    from sfumato.tables.cells import by_distinct, lookup, numbers, texts
+    from sfumato.tables.clock import days
     from sfumato.tables.open import open_table
     from sfumato.tables.table import BATCH_ROWS, Table
 
 __all__ = ["BATCH_ROWS", "Table", "by_distinct", "days", "lookup", "numbers", "open_table", "texts"]
 
-_CELLS = dict.fromkeys(("by_distinct", "days", "lookup", "numbers", "texts"), "cells")
-_HOMES = {"BATCH_ROWS": "table", "Table": "table", "open_table": "open"} | _CELLS
+_CELLS = dict.fromkeys(("by_distinct", "lookup", "numbers", "texts"), "cells")
+_HOMES = {"BATCH_ROWS": "table", "Table": "table", "days": "clock", "open_table": "open"} | _CELLS
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from sfumato.tables.cells import unreadable
 from sfumato.tables.objects import object_texts
 from sfumato.tables.table import BATCH_ROWS, Blocks, Table
 
-ARROW_UNITS = ("D", "s", "ms", "us", "ns")  # of the dates that Arrow has too
+ARROW_UNITS = ("s", "ms", "us", "ns")  # of the dates and durations that Arrow has too
 
 
 class ArrayTable(Table):
@@ -45,7 +45,7 @@ class ArrayTable(Table):
         kind = cells.dtype
         if cells.ndim > 1:  # a field that holds an array in every row
             raise unreadable(self._column(place), array.dtype[place])
-        odd_unit = kind.kind == "M" and np.datetime_data(kind) not in [(unit, 1) for unit in ARROW_UNITS]
+        odd_unit = kind.kind in "mM" and np.datetime_data(kind) not in [(unit, 1) for unit in ARROW_UNITS]
         if odd_unit or kind.kind in "OUS":
             return object_texts(cells)
         mask = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None

@@ -1,12 +1,12 @@
-"""The cells of one column as numbers, texts or days.
+"""The cells of one column as numbers or texts; `clock` reads dates and times, `formats` numbers written otherwise.
 
 Each function is a fixed map from a cell to its reading, applied to the distinct cells and then spread.
-A stored value reads as its text would: `numbers(cells)` equals `numbers(texts(cells))` bit for bit, and
-so does `days`. Nothing but comparisons and correctly rounded conversions touches a number.
+A stored value reads as its text would: `numbers(cells)` equals `numbers(texts(cells))` bit for bit.
+Nothing but comparisons and correctly rounded conversions touches a number.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import TypeVar
 
@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import TableError
+from sfumato.schema.notation import NANOS, time_text
 from sfumato.tables import dates
-from sfumato.tables.dates import Moment
 from sfumato.text import WHITESPACE, canonical, one_line
 
 TEXT = pa.large_string()
@@ -99,6 +99,12 @@ def by_distinct(cells: pa.Array, read: Callable[[pa.Array], NDArray[Scalar]]) ->
     return read(pa.concat_arrays([values, pa.nulls(1, values.type)]))[places]
 
 
+def once_each(cells: pa.Array, read: Callable[[pa.Array], NDArray[np.float64]]) -> NDArray[np.float64]:
+    """What `read` makes of cells, each distinct one read once; NaN for a null."""
+    values, places = _distinct(_plain(cells))
+    return np.append(read(values), np.nan)[places]
+
+
 def numbers(cells: pa.Array) -> NDArray[np.float64]:
     """Each cell as a number: booleans are 1 and 0, dates are none, and zero has no sign.
 
@@ -112,31 +118,7 @@ def numbers(cells: pa.Array) -> NDArray[np.float64]:
         >>> numbers(pa.array([" 1e3 ", "true", "-inf", "12 years", None])).tolist()
         [1000.0, 1.0, -inf, nan, nan]
     """
-    cells = _plain(cells)
-    if _is_numeric(cells.type):
-        return _numbers_of(cells)
-    values, places = _distinct(cells)
-    return np.append(_numbers_of(values), np.nan)[places]
-
-
-def days(cells: pa.Array) -> NDArray[np.float64]:
-    """Each cell as days since 1970-01-01 in UTC.
-
-    Args:
-        cells: Cells of one column.
-
-    Returns:
-        One float64 a cell: NaN where it is null or no date.
-
-    Example:
-        >>> days(pa.array(["1970-01-02", "1970-01-01T12:00+06:00", "2021-02-30", "7"])).tolist()
-        [1.0, 0.25, nan, nan]
-    """
-    cells = _plain(cells)
-    if _is_numeric(cells.type):
-        return np.full(len(cells), np.nan)
-    values, places = _distinct(cells)
-    return np.append(_days_of(values), np.nan)[places]
+    return _numbers_of(_plain(cells)) if _is_numeric(cells.type) else once_each(cells, _numbers_of)
 
 
 def check_type(kind: pa.DataType, what: str) -> None:
@@ -147,7 +129,10 @@ def check_type(kind: pa.DataType, what: str) -> None:
 
 def unreadable(what: str, kind: object) -> TableError:
     """The error of a column whose declared type has no reading."""
-    return TableError(f"{what} has type {one_line(str(kind))}; only numbers, texts, truth values and dates can be read")
+    return TableError(
+        f"{what} has type {one_line(str(kind))}; only numbers, texts, truth values, dates, times and "
+        "durations can be read"
+    )
 
 
 def _is_readable(kind: pa.DataType) -> bool:
@@ -161,6 +146,8 @@ def _is_readable(kind: pa.DataType) -> bool:
         or pa.types.is_decimal(kind)
         or pa.types.is_date(kind)
         or pa.types.is_timestamp(kind)
+        or pa.types.is_time(kind)
+        or pa.types.is_duration(kind)
         or pa.types.is_null(kind)
     )
 
@@ -216,15 +203,16 @@ def _numbers_of(values: pa.Array) -> NDArray[np.float64]:
     if pa.types.is_temporal(kind):
         return np.full(len(values), np.nan)
     if pa.types.is_decimal(kind):
-        return _parse_numbers(values.cast(TEXT).fill_null(""))
+        return parse_numbers(values.cast(TEXT).fill_null(""))
     if not _is_numeric(kind):
-        return _parse_numbers(_texts_of(values))
+        return parse_numbers(_texts_of(values))
     stored = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     # A signalling NaN becomes a quiet one before it is touched; adding zero takes the sign off -0.0.
     return np.where(np.isnan(stored), np.nan, stored) + 0.0
 
 
-def _parse_numbers(written: pa.LargeStringArray) -> NDArray[np.float64]:
+def parse_numbers(written: pa.LargeStringArray) -> NDArray[np.float64]:
+    """The number that each text is, NaN where it is none."""
     is_number = pc.match_substring_regex(written, _NUMBER)
     digits = written.filter(is_number)
     try:
@@ -248,7 +236,7 @@ def _word(text: str) -> float:
 def _texts_of(values: pa.Array) -> pa.LargeStringArray:
     kind = values.type
     if is_textual(kind):
-        return _respelled(_decoded(values))
+        return _respelled(decoded(values))
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return values.cast(TEXT).fill_null("")
     written: Iterable[str | None]
@@ -257,12 +245,12 @@ def _texts_of(values: pa.Array) -> pa.LargeStringArray:
     elif pa.types.is_decimal(kind):
         written = (decimal_text(value) for value in values.to_pylist())
     else:
-        written = (None if when is None else dates.to_text(when) for when in _moments_of(values))
+        written = _stored_texts(values)
     return pa.array(written, TEXT).fill_null("")
 
 
-def _decoded(values: pa.Array) -> pa.LargeStringArray:
-    """Stored strings may be invalid UTF-8 too: nothing checks them when a file is read."""
+def decoded(values: pa.Array) -> pa.LargeStringArray:
+    """Stored strings or bytes as text, null where they are none: nothing checks them when a file is read."""
     stored = values.cast(pa.large_binary())
     try:
         return stored.cast(TEXT)
@@ -309,27 +297,25 @@ def bytes_text(value: bytes) -> str | None:
         return None
 
 
-def _days_of(values: pa.Array) -> NDArray[np.float64]:
-    kind = values.type
-    if pa.types.is_temporal(kind):
-        return dates.days_of_ticks(*_ticks(values))
-    if not is_textual(kind):
-        return np.full(len(values), np.nan)
-    found = (dates.parse(text) for text in _texts_of(values).to_pylist())
-    return np.array([np.nan if when is None else dates.to_days(when) for when in found])
-
-
-def _moments_of(values: pa.Array) -> list[Moment | None]:
-    ticks, per_day = _ticks(values)
-    scale = dates.NANOS_PER_DAY // per_day
-    return [
-        None if tick is None else dates.moment(tick // per_day, tick % per_day * scale) for tick in ticks.to_pylist()
-    ]
-
-
-def _ticks(values: pa.Array) -> tuple[pa.Int64Array, int]:
-    """Stored dates as integers since 1970-01-01, and how many of them make a day."""
+def ticks_of(values: pa.Array) -> tuple[pa.Int64Array, int]:
+    """Stored dates, times and durations as integers since 1970 or midnight, and how many of them make a day."""
     kind = values.type
     if pa.types.is_date32(kind):
         return values.cast(pa.int32()).cast(pa.int64()), 1
-    return values.cast(pa.int64()), _TICKS_PER_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
+    whole = values.cast(pa.int32()) if pa.types.is_time32(kind) else values
+    return whole.cast(pa.int64()), _TICKS_PER_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
+
+
+def _stored_texts(values: pa.Array) -> Iterator[str | None]:
+    """The texts of dates, times and durations."""
+    kind = values.type
+    aware = pa.types.is_timestamp(kind) and kind.tz is not None
+    ticks, per_day = ticks_of(values)
+    for tick in ticks.to_pylist():
+        nanos = 0 if tick is None else tick * (dates.NANOS_PER_DAY // per_day)
+        if pa.types.is_time(kind) or pa.types.is_duration(kind):
+            text: str | None = time_text(*divmod(nanos, NANOS))
+        else:
+            when = dates.moment(0, nanos)
+            text = None if when is None else dates.to_text(when, aware)
+        yield None if tick is None else text

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray, Layout, OrderedBins
-from sfumato.tables.cells import by_distinct, days, lookup, numbers
+from sfumato.schema.layout import NOWHERE, Bins, CategoryBins, FloatArray, IntArray, Layout, OrderedBins
+from sfumato.tables.cells import by_distinct, lookup, numbers
+from sfumato.tables.clock import clock_values
+from sfumato.tables.formats import formatted_numbers
 from sfumato.tables.table import Table
 
 
@@ -32,7 +34,8 @@ def code_cells(cells: pa.Array, bins: Bins) -> Cells:
 def find_codes(cells: pa.Array, bins: Bins) -> IntArray:
     """The bin of every cell; where cells repeat, each distinct one is looked at once."""
     if isinstance(bins, CategoryBins):
-        return lookup(cells, pa.array(bins.column.texts, type=pa.large_string()), bins.missing)
+        places = lookup(cells, pa.array(bins.column.texts, type=pa.large_string()), NOWHERE)
+        return np.append(bins.column.codes, bins.missing)[places]
     return by_distinct(cells, lambda distinct: bins.code(values_of(distinct, bins)))
 
 
@@ -44,9 +47,20 @@ def find_cells(cells: pa.Array, bins: Bins) -> IntArray:
 
 
 def values_of(cells: pa.Array, bins: OrderedBins) -> FloatArray:
-    """The value of every cell of an ordered column; NaN where it has none."""
-    # The time of day is not kept.
-    return np.floor(days(cells)) if bins.column.type == "date" else numbers(cells)
+    """The value of every cell of an ordered column; NaN where it has none, or reads as one that means missing."""
+    values = _read(cells, bins)
+    if not bins.column.sentinels:
+        return values
+    absent = _read(pa.array(bins.column.sentinel_texts, type=pa.large_string()), bins)
+    return np.where(np.isin(values, absent), np.nan, values)
+
+
+def _read(cells: pa.Array, bins: OrderedBins) -> FloatArray:
+    """The value of every cell, as its kind of column is read."""
+    column = bins.column
+    if column.type != "number":
+        return clock_values(cells, column)
+    return numbers(cells) if column.format is None else formatted_numbers(cells, column.format)
 
 
 def code_label(batch: pa.RecordBatch, layout: Layout) -> IntArray:

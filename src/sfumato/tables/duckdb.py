@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sfumato.errors import MissingExtraError, TableError
-from sfumato.files import SQLITE_MAGIC
 from sfumato.tables.table import BATCH_ROWS, UNKNOWN, Blocks, Table, listed, reading, running
 
 if TYPE_CHECKING:
@@ -65,7 +64,9 @@ def file_table(path: Path, table: str | None = None) -> DuckTable:
     if len(chosen) != 1:
         names = listed([name for _, name, _ in found]) or "none"
         if table is None:
-            raise TableError(f"{path} does not hold exactly one table; choose one with table=: {names}")
+            raise TableError(
+                f"{path} does not hold exactly one table; choose one with --table, in Python table=: {names}"
+            )
         if not chosen:
             raise TableError(f"{path} has no table {table!r}; it has: {names}")
         raise TableError(f"{path} has more than one table {table!r}, in different schemas; give a relation")
@@ -85,9 +86,8 @@ def _connected(path: Path) -> Iterator[DuckDBPyConnection]:
         import duckdb
     except ImportError:
         raise MissingExtraError(f"reading {path} needs an extra: pip install sfumato[duckdb]") from None
-    with reading(path, "DuckDB"), path.open("rb") as file:
-        if file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC:  # DuckDB would go and fetch an extension for it
-            raise TableError(f"{path} is an SQLite file; write its table to Parquet or CSV")
+    with reading(path, "DuckDB"):
+        path.stat()
     try:
         connection = duckdb.connect(path, read_only=True)
     except duckdb.ConnectionException:

@@ -5,6 +5,7 @@ by Arrow's inference, which would let one cell decide how all others are read.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,15 +14,20 @@ import pyarrow as pa
 from sfumato.tables.cells import unreadable
 from sfumato.tables.objects import object_texts
 from sfumato.tables.table import BATCH_ROWS, Blocks, Table
+from sfumato.text import WHITESPACE
 
 Reader = Callable[[slice], pa.Array]
 
 
 class FrameTable(Table):
-    """A pandas data frame; its index is ignored."""
+    """A pandas data frame; its index is ignored.
+
+    A column that has no name (None or NaN) is called by its place, from 0, and one with a name on several levels by
+    all of them, joined by `_`.
+    """
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        super().__init__("the table", [str(name) for name in frame.columns])
+        super().__init__("the table", [_name(name, place) for place, name in enumerate(frame.columns)])
         self._frame = frame
 
     def _type(self, place: int) -> pa.DataType:
@@ -44,6 +50,23 @@ class FrameTable(Table):
             raise unreadable(self._column(place), series.dtype) from None
 
 
+def _name(name: Any, place: int) -> str:
+    """A column's name as text.
+
+    >>> [_name(name, 3) for name in ("age", 7, 2.5, None, ("visit", 1), ("age", ""))]
+    ['age', '7', '2.5', '3', 'visit_1', 'age']
+    """
+    if isinstance(name, str):
+        return name
+    if isinstance(name, tuple):
+        levels = [_name(level, 0) for level in name if not pd.isna(level)]
+        return "_".join(filter(None, levels)) or str(place)
+    text = object_texts([name])[0].as_py()
+    if text is None:
+        return str(place) if pd.isna(name) else str(name)
+    return str(text).strip(WHITESPACE)
+
+
 def _categorical(series: pd.Series) -> Reader:
     """The categories are read once, cell by cell; the codes point to them."""
     codes = series.cat.codes.to_numpy()
@@ -63,7 +86,7 @@ def _typed(series: pd.Series) -> Reader:
     if isinstance(dtype, pd.SparseDtype):
         return _typed(pd.Series(np.asarray(series.array)))
     if isinstance(dtype, pd.DatetimeTZDtype):
-        series = series.dt.tz_convert(None)
+        series = series.dt.tz_convert("UTC")
     pa.array(series.iloc[:0], from_pandas=True)  # a type that Arrow does not know fails here, before any cell
 
     def read(rows: slice) -> pa.Array:

@@ -5,26 +5,36 @@ called, so no foreign code runs on a cell.
 """
 
 from collections.abc import Callable, Iterable
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from sfumato.schema.notation import EPOCH_DAY, NANOS, UNITS, time_text
 from sfumato.tables import dates
 from sfumato.tables.cells import TEXT, bytes_text, decimal_text, float_text
 from sfumato.tables.dates import Moment
+from sfumato.text import AS_STORED
 
 
 def object_texts(cells: Iterable[object]) -> pa.LargeStringArray:
-    """The text of each object; null for what has none.
+    r"""The text of each object; null for what has none.
+
+    What was neither text nor a whole number is marked, so that it is not read by a format of texts.
 
     >>> object_texts(["a", 1, 1.0, True, None, [2], 10**20]).to_pylist()
-    ['a', '1', '1', 'true', None, None, '100000000000000000000']
+    ['a', '1', '1\x0b', 'true\x0b', None, None, '100000000000000000000']
     """
-    return pa.array([_READERS.get(type(cell), _nothing)(cell) for cell in cells], TEXT)
+    return pa.array([_text(cell) for cell in cells], TEXT)
+
+
+def _text(cell: object) -> str | None:
+    text = _READERS.get(type(cell), _nothing)(cell)
+    return text if text is None or type(cell) in _AS_WRITTEN else text + AS_STORED
 
 
 def _nothing(cell: object) -> None:
@@ -54,11 +64,32 @@ def _datetime(cell: datetime) -> str | None:
     if offset is not None:
         whole -= offset.days * 86_400 + offset.seconds
     micros = cell.microsecond - (offset.microseconds if offset is not None else 0)
-    return _moment_text(dates.moment(cell.toordinal() - dates.EPOCH_DAY, whole * 10**9 + micros * 1000))
+    when = dates.moment(cell.toordinal() - EPOCH_DAY, whole * NANOS + micros * 1000)
+    return _moment_text(when, aware=offset is not None)
 
 
-def _moment_text(when: Moment | None) -> str | None:
-    return None if when is None else dates.to_text(when)
+def _moment_text(when: Moment | None, aware: bool = False) -> str | None:
+    return None if when is None else dates.to_text(when, aware)
+
+
+def _timestamp(cell: pd.Timestamp) -> str | None:
+    return _moment_text(dates.from_datetime64(cell.to_datetime64()), aware=cell.tzinfo is not None)
+
+
+def _time(cell: time) -> str | None:
+    whole = (cell.hour * 60 + cell.minute) * 60 + cell.second
+    return time_text(whole, cell.microsecond * 1000) if cell.tzinfo is None else None
+
+
+def _timedelta(cell: timedelta) -> str:
+    return time_text(cell.days * UNITS["d"] + cell.seconds, cell.microseconds * 1000)
+
+
+def _timedelta64(cell: np.timedelta64) -> str | None:
+    unit, size = np.datetime_data(cell.dtype)
+    if np.isnat(cell) or unit not in dates.PER_DAY:  # a month has no length
+        return None
+    return time_text(*divmod(int(cell.astype(np.int64)) * size * dates.NANOS_PER_DAY // dates.PER_DAY[unit], NANOS))
 
 
 _READERS: dict[type, Callable[[Any], str | None]] = {
@@ -73,8 +104,15 @@ _READERS: dict[type, Callable[[Any], str | None]] = {
     Decimal: decimal_text,
     date: date.isoformat,
     datetime: _datetime,
-    pd.Timestamp: lambda cell: _moment_text(dates.from_datetime64(cell.to_datetime64())),
+    UUID: str,
+    pd.Timestamp: _timestamp,
+    time: _time,
+    timedelta: _timedelta,
+    pd.Timedelta: lambda cell: _timedelta64(cell.to_timedelta64()),
+    np.timedelta64: _timedelta64,
     np.datetime64: lambda cell: _moment_text(dates.from_datetime64(cell)),
     **{np.dtype(code).type: lambda cell: str(int(cell)) for code in np.typecodes["AllInteger"]},
     **{np.dtype(code).type: lambda cell: float_text(float(cell)) for code in np.typecodes["Float"]},
 }
+
+_AS_WRITTEN = {str, np.str_, bytes, np.bytes_, int, *(np.dtype(code).type for code in np.typecodes["AllInteger"])}

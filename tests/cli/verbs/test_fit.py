@@ -123,6 +123,15 @@ def test_fit_as_json(folder: Path, call: Call) -> None:
     assert len(result.err.splitlines()) == 3
 
 
+@pytest.mark.parametrize("cells", ["", "?\n", "41\n", "900\n"])
+def test_fit_names_check_whatever_the_rows_hold(cells: str, folder: Path, call: Call) -> None:
+    Path("rows.csv").write_text(f"age\n{cells}")
+    Path("rows.yaml").write_text("columns: {age: {type: number, min: 0, max: 100, step: 1}}")
+    rest = ("rows.csv", "--schema", "rows.yaml", *FIT[4:])
+    assert "see `sfumato check`" in call("fit", *rest).out
+    assert "see `sfumato check`" in document(call("fit", *rest, "--json"))["see"]
+
+
 def test_a_seeded_fit_says_that_it_is_not_private(folder: Path, call: Call) -> None:
     first = call(*FIT, "--insecure-seed", 7)
     assert "NOT PRIVATE" in first.out

@@ -54,3 +54,18 @@ def test_a_seeded_release_promises_nothing(folder: Path, call: Call) -> None:
     text = told(call, "--insecure-seed", "1")
     assert text.startswith("NOT PRIVATE")
     assert text.endswith("Nothing is promised: whoever has the seed can take the noise away.")
+
+
+def test_what_fitted_no_bin_is_told_by_fit_and_inspect(folder: Path, call: Call) -> None:
+    fits = "all columns fit their bins, within noise"
+    assert fits in call(*altered(), "--insecure-seed", "1").out
+    assert fits in call("inspect", "new.sfumato").out
+    Path("s.yaml").write_text(SCHEMA.replace("[Ulm, Bonn], missing: true", "[Rome]"))
+    fitted = call(*altered(), "--insecure-seed", "1").out
+    told = [line for line in fitted.splitlines() if line.endswith("of `town` fits no bin")]
+    assert len(told) == 1
+    assert told[0] in call("inspect", "new.sfumato").out
+    found = document(call("inspect", "new.sfumato", "--json"))["unread"]
+    assert found["town"]["share"] > 0.8
+    assert found["age"]["share"] < 0.2
+    assert document(call(*altered(), "--insecure-seed", "1", "--json"))["unread"] == found

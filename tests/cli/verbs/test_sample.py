@@ -11,6 +11,7 @@ from tests.calls import Call
 from tests.cli.lines import document
 
 import sfumato as sf
+from sfumato.tables import numbers
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "pq"])
@@ -41,3 +42,22 @@ def test_sample_as_json_and_by_the_same_seed(folder: Path, call: Call) -> None:
 def test_sample_of_no_rows(folder: Path, call: Call) -> None:
     assert call("sample", "r.sfumato", "-n", 0, "-o", "none.csv").code == 0
     assert pd.read_csv("none.csv").shape == (0, 3)
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv.gz", "arrow", "xlsx", "sqlite", "duckdb"])
+def test_sample_in_every_format_that_can_be_read(kind: str, folder: Path, call: Call) -> None:
+    assert call("sample", "r.sfumato", "-n", 50, "-o", f"rows.{kind}", "--seed", 3).code == 0
+    table = sf.open_table(f"rows.{kind}")
+    assert table.names == ("age", "town", "ill")
+    ages = [age for batch in table.batches(["age"]) for age in numbers(batch["age"])]
+    assert ages == sf.load("r.sfumato").sample(50, seed=3)["age"].tolist()
+
+
+def test_sample_to_stdout(folder: Path, call: Call) -> None:
+    call("sample", "r.sfumato", "-n", 50, "-o", "rows.csv", "--seed", 3)
+    result = call("sample", "r.sfumato", "-n", 50, "-o", "-", "--seed", 3)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == Path("rows.csv").read_text()
+    assert call("sample", "r.sfumato", "-n", 5, "-o", "-", "--format", "tsv").out.startswith('"age"\t"town"')
+    assert "give one of them" in call("sample", "r.sfumato", "-n", 5, "-o", "-", "--json").err
+    assert not Path("-").exists()

@@ -277,7 +277,7 @@ def test_reading_stays_only_a_few_batches_ahead(monkeypatch: pytest.MonkeyPatch)
                 yield job
 
     with ThreadPoolExecutor(3) as pool:
-        for _ in local._in_flight(pool, Watched(open_table(FRAME), LAYOUT).jobs(), 3):
+        for _ in local.in_flight(pool, Watched(open_table(FRAME), LAYOUT).jobs(), 3):
             done += 1
     assert started == ROWS
     assert ahead <= local.AHEAD * 3

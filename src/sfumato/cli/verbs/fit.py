@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sfumato.mechanisms import Plan
     from sfumato.release.release import Release
 
+# Said at every fit: what the rows hold must not decide it.
+SEE_CHECK = "see `sfumato check` for what of the table the schema cannot read"
 NOTHING_WRITTEN = "nothing was written, but the ledger may have counted the release"
 
 
@@ -44,11 +46,12 @@ def fit(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Release a private table. Each call spends anew."""
+    """Release a private table. Each call spends anew: see `sfumato check` first."""
     from sfumato.api import fit as run
     from sfumato.api import plan as make
     from sfumato.files import check_writable
     from sfumato.ledger.ledger import Ledger
+    from sfumato.release.unread import unread_lines
     from sfumato.schema.schema import Schema
     from sfumato.training.extra import check_extra
 
@@ -80,9 +83,9 @@ def fit(
         release.save(output)
         release = _trained(release, planned, output)
     if as_json:
-        print_json({"output": str(output)} | release_data(release))
+        print_json({"output": str(output)} | release_data(release) | {"see": SEE_CHECK})
     else:
-        print(f"wrote {output}\n{release.guarantee}")
+        print("\n".join([f"wrote {output}", str(release.guarantee), *unread_lines(release.unread), SEE_CHECK]))
 
 
 def _check_output(output: Path, ledger: Ledger | None) -> None:

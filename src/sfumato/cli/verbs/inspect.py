@@ -50,6 +50,7 @@ def _print_release(made: Release) -> None:
         noise = slices.sigma / slices.distance
         print(f"  {'every row':<16} {slices.projections} projections, noise {noise:.3g} times the largest change")
     _print_generator(made)
+    _print_unread(made)
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
         labeller = getattr(made.model, "labeller", None)
@@ -64,6 +65,16 @@ def _print_release(made: Release) -> None:
             print(f"  {one_line(name):<16} {column.type}")
     for name, group in made.schema.groups.items():
         print(f"  {one_line(name):<16} a group of {len(group.names)} numbers, projection {group.projection}")
+
+
+def _print_unread(made: Release) -> None:
+    from sfumato.release.unread import unread_lines
+
+    told = unread_lines(made.unread)
+    if told:
+        print("\nCells that the schema could not read, from the noisy answers:")
+    for line in told:
+        print(f"  {line}")
 
 
 def _print_generator(made: Release) -> None:

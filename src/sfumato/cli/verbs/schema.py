@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Data, Json
 from sfumato.cli.progress import working
-from sfumato.cli.tables import opened
-from sfumato.text import one_line
+from sfumato.cli.tables import opening
+
+FLAGS = {"encoding": "csv-encoding"}  # options of `open_table` that have another name here
 
 
 def schema(
@@ -19,23 +22,52 @@ def schema(
     data: Data,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the draft (YAML, or JSON by name).")],
     label: Annotated[str | None, typer.Option(help="The column to predict, if there is one.")] = None,
+    unit: Annotated[str | None, typer.Option(help="The column that says whose rows they are, if there is one.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
+    missing: Annotated[
+        list[str] | None, typer.Option(help="A text that means missing, such as 999; may be given several times.")
+    ] = None,
+    codebook: Annotated[
+        Path | None, typer.Option(help="A CSV file of public facts: column, and value or min and max.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Draft a schema by looking at a table. The draft is private until you confirm it.
 
-    Every bound and category in it was read off private rows and is listed under `unconfirmed`. Replace each by
-    public knowledge, then empty that list: `fit` refuses the draft until you have.
+    Every bound and category in it was read off private rows and is listed under `unconfirmed`, but for what a code
+    book says: `fit` refuses the draft until all is confirmed. `sfumato confirm` walks through the list.
     """
-    from sfumato.schema.draft import draft_schema
+    from sfumato.drafting.draft import draft, told
 
-    source = opened(context, data)
     with working("reading the table"):
-        draft, left_out = draft_schema(source, label)
-    draft.save(output)
+        found = draft(
+            data,
+            label,
+            unit=unit,
+            drop=drop or (),
+            missing=missing or (),
+            codebook=codebook,
+            options=opening(context),
+        )
+    found.schema.save(output)
+    facts = len(found.schema.unconfirmed)
     if as_json:
-        print_json({"schema": draft.dump(), "left_out": left_out, "output": str(output)})
+        told_too = {"left_out": found.left_out, "notes": found.notes, "options": found.options}
+        print_json({"schema": found.schema.dump(), **told_too, "output": str(output)})
         return
-    print(f"wrote {output}: {len(draft.columns)} columns, {len(draft.unconfirmed)} facts read off the rows")
-    for name in left_out:
-        print(f"left out {one_line(name)}: neither a number, nor a date, nor one of a few categories")
-    print("PRIVATE DRAFT: check each fact under `unconfirmed` against public knowledge, then empty that list")
+    print(f"wrote {output}: {len(found.schema.columns)} columns, {facts} facts read off the rows")
+    for line in told(found):
+        print(line)
+    print("PRIVATE DRAFT: what is above and in the file was read off rows. Say what of it is public:")
+    print(f"  {shlex.join(['sfumato', 'confirm', str(output)])}")
+    print("then fit it:")
+    print(f"  {_fit_line(data, output, found.options)}")
+
+
+def _fit_line(data: str, output: Path, options: Mapping[str, Any]) -> str:
+    """The command that fits the table by the schema."""
+    words = ["sfumato", "fit", data, "--schema", str(output)]
+    for name, value in options.items():
+        flag = f"--{FLAGS.get(name, name).replace('_', '-')}"
+        words += [flag] if value is True else [flag, str(value)]
+    return shlex.join([*words, "--epsilon", "1", "--delta", "1e-6", "-o", "release.sfumato"])

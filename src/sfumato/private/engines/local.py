@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 from sfumato.errors import TableError
 from sfumato.private.queries.base import Batch, FloatArray, IntArray, Query
 from sfumato.private.slicing.rows import RowVectors
-from sfumato.private.source import Source, Tagged
+from sfumato.private.source import Source
 
 AHEAD = 2  # batches in flight per worker
 KEPT_BYTES = 2 << 30  # of a coded table that is kept between passes
@@ -53,16 +53,16 @@ class LocalEngine:
 
     def _map(self, work: Callable[[Batch], T]) -> Iterator[T]:
         # The engine's threads fill the cores; a matrix product that spreads out too would only get in their way.
-        with _libraries().limit(limits=1, user_api="blas"), _threads(self._workers) as pool:
+        with _libraries().limit(limits=1, user_api="blas"), threads(self._workers) as pool:
             if self._kept is None and not self._too_large:
                 self._kept = self._read(pool)
                 self._too_large = self._kept is None
-            yield from _in_flight(pool, self._tasks(work), self._workers)
+            yield from in_flight(pool, self._tasks(work), self._workers)
 
     def _read(self, pool: ThreadPoolExecutor | None) -> list[Batch] | None:
         """The coded rows that count, or None where they are too many to keep."""
         tagged, size = [], 0
-        for each in _in_flight(pool, self._source.jobs(), self._workers):
+        for each in in_flight(pool, self._source.jobs(), self._workers):
             tagged.append(each)
             size += each.nbytes  # of all rows: whether they are kept must not depend on how many of them count
             if size > KEPT_BYTES and self._source.rereadable:
@@ -74,19 +74,15 @@ class LocalEngine:
     def _tasks(self, work: Callable[[Batch], T]) -> Iterator[Callable[[], T]]:
         if self._kept is not None:
             return (partial(work, batch) for batch in self._kept)
-        return (partial(_code_and_work, work, job) for job in self._source.jobs())
+        return (partial(lambda job: work(job().batch), job) for job in self._source.jobs())
 
 
-def _code_and_work(work: Callable[[Batch], T], job: Callable[[], Tagged]) -> T:
-    return work(job().batch)
-
-
-def _threads(workers: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
+def threads(workers: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
     """A pool, or none for a single worker: starting a thread takes longer than a small pass."""
     return ThreadPoolExecutor(workers) if workers > 1 else nullcontext()
 
 
-def _in_flight(pool: ThreadPoolExecutor | None, jobs: Iterable[Callable[[], T]], workers: int) -> Iterator[T]:
+def in_flight(pool: ThreadPoolExecutor | None, jobs: Iterable[Callable[[], T]], workers: int) -> Iterator[T]:
     """Run jobs on the pool, in order, never more than a few ahead: a large table is not read at once."""
     if pool is None:
         yield from (job() for job in jobs)

@@ -1,0 +1,229 @@
+"""`sf.check`: one pass over a table, each batch counted by itself and a sample of rows kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.checking.cell_counts import Tally, tally_cells
+from sfumato.checking.findings import Check, ColumnCheck, RuleCheck, UnitCheck
+from sfumato.checking.hints import Hints, is_on_grid, number_hints, text_hints
+from sfumato.checking.remarks import column_remarks, row_remarks, unit_remarks
+from sfumato.checking.samples import RowSample, UnitSample, filterable
+from sfumato.engines import Local
+from sfumato.errors import ArgumentError
+from sfumato.private.engines.local import in_flight, threads
+from sfumato.schema.layout import Bins, Layout, OrderedBins, bins_of
+from sfumato.schema.schema import Column, Number, Schema
+from sfumato.tables import open_table, texts
+from sfumato.tables.coding import code_cells, code_label
+from sfumato.tables.table import Table
+
+SAMPLE_ROWS = 1 << 17  # for hints
+SAMPLED_CELLS = 1 << 23  # fewer rows of a wide table
+SAMPLE_UNITS = 1 << 17
+
+
+def check(
+    table: Any,
+    schema: Schema | dict[str, Any] | str | Path,
+    *,
+    engine: Local | None = None,
+) -> Check:
+    """Look what of a table a schema cannot read, before a fit spends anything. What it finds is private.
+
+    Cells are read by the functions of a fit: what fits no bin here fits none there. Counts are exact, in one pass and
+    in memory that does not grow; hints at special values, steps, wide bounds and ids are of a sample of rows.
+
+    Args:
+        table: Whatever `open_table` takes. Its rows are private, and so is what is found.
+        schema: The schema to check, a draft too: a `Schema`, a dictionary, or the path of a file.
+        engine: Where batches are counted, `sf.Local()` by default.
+
+    Returns:
+        What was found, a verdict, and a proposed schema.
+
+    Raises:
+        SchemaError: The schema is no schema.
+        TableError: The table cannot be read, or lacks a column that the schema names.
+        ArgumentError: `engine` is none.
+
+    Example:
+        >>> import numpy as np, pandas as pd, sfumato as sf
+        >>> schema = {"columns": {"age": {"type": "number", "min": 0, "max": 20, "step": 1}}}
+        >>> found = sf.check(pd.DataFrame({"age": np.arange(1000) % 80}), schema)
+        >>> print(found.remarks[0])
+        age: 727 cells (72.7 %) are above max 20, as far as 79, and clamped to it
+        >>> found
+        Check(PRIVATE, 1,000 rows, 1 columns; ready, with 1 remark; 72.7 % of `age` is clamped)
+    """
+    if not isinstance(engine, Local | None):
+        raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {engine!r}")
+    known = Schema.load(schema) if isinstance(schema, (str, Path)) else Schema.of(schema)
+    return _Pass(open_table(table), known).run((engine or Local()).threads)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What one batch holds."""
+
+    tallies: list[Tally]
+    empty_rows: int
+    broken: dict[str, int]
+    ids: pa.LargeStringArray | None
+    nameless: int
+
+
+class _Pass:
+    """One pass over a table."""
+
+    def __init__(self, table: Table, schema: Schema) -> None:
+        self._table = table
+        self._schema = schema
+        self._layout = Layout.of(schema)
+        self._plan = getattr(schema, "plan", None)  # how rules between columns are kept, where a schema can have them
+        self._bins = _all_bins(schema, self._layout, table)
+        self._read = [*self._bins, *([] if schema.unit is None else [schema.unit.column])]
+        for name in self._read:
+            table.place(name)  # what is not there is found before anything is read
+        self._sample = RowSample(min(SAMPLE_ROWS, max(1, SAMPLED_CELLS // len(self._bins))))
+        self._units = UnitSample(SAMPLE_UNITS)
+
+    def run(self, workers: int) -> Check:
+        tallies = [Tally() for _ in self._bins]
+        broken: Counter[str] = Counter()
+        empty_rows = named = nameless = 0
+        with threads(workers) as pool:
+            for part in in_flight(pool, self._jobs(), workers):
+                tallies = [total + one for total, one in zip(tallies, part.tallies, strict=True)]
+                empty_rows += part.empty_rows
+                nameless += part.nameless
+                broken.update(part.broken)
+                if part.ids is not None:
+                    named += len(part.ids)
+                    self._units.add(part.ids)
+        columns = {name: self._column(name, tally) for name, tally in zip(self._bins, tallies, strict=True)}
+        rules = tuple(RuleCheck(rule, count) for rule, count in broken.items())
+        return self._found(columns, empty_rows, rules, self._unit(named, nameless))
+
+    def _found(
+        self,
+        columns: dict[str, ColumnCheck],
+        empty_rows: int,
+        rules: tuple[RuleCheck, ...],
+        unit: UnitCheck | None,
+    ) -> Check:
+        schema, grouped = self._schema, self._schema.grouped
+        rows = next(iter(columns.values())).tally.cells
+        remarks = [
+            remark
+            for name, found in columns.items()
+            for remark in column_remarks(
+                found, schema.columns[name], is_label=name == schema.label, is_grouped=name in grouped
+            )
+        ]
+        remarks += ([] if unit is None else unit_remarks(unit)) + row_remarks(rows, empty_rows, rules)
+        return Check(
+            schema=schema,
+            rows=rows,
+            columns=columns,
+            empty_rows=empty_rows,
+            sampled=len(self._sample),
+            unit=unit,
+            rules=rules,
+            unmodelled=tuple(name for name in self._table.names if name not in self._read),
+            remarks=tuple(remarks),
+        )
+
+    def _jobs(self) -> Iterator[Callable[[], _Counted]]:
+        """One piece of work a batch; rows are drawn here, in the order of the table."""
+        for batch in map(filterable, self._table.batches(self._read)):
+            self._sample.add(batch)
+            yield partial(self._count, batch)
+
+    def _count(self, batch: pa.RecordBatch) -> _Counted:
+        tallies, empty = [], np.full(batch.num_rows, len(self._bins) > 1)
+        for name, bins in self._bins.items():
+            tally, is_missing = tally_cells(batch.column(name), bins)
+            tallies.append(tally)
+            empty &= is_missing
+        broken = broken_rows(batch, self._schema.columns, self._plan)
+        if self._schema.unit is None:
+            return _Counted(tallies, int(empty.sum()), broken, None, 0)
+        counted = code_label(batch, self._layout) >= 0
+        ids = texts(batch.column(self._schema.unit.column)).filter(pa.array(counted))
+        named = ids.filter(pc.not_equal(ids, ""))
+        return _Counted(tallies, int(empty.sum()), broken, named, len(ids) - len(named))
+
+    def _column(self, name: str, tally: Tally) -> ColumnCheck:
+        """A column's counts, with what its sampled cells suggest."""
+        column, bins = self._schema.columns[name], self._bins[name]
+        cells = self._sample.column(name)
+        if not isinstance(bins, OrderedBins):
+            written = pa.concat_arrays([pa.array([], pa.large_string()), *map(texts, cells)])
+            return ColumnCheck(name, column.type, tally, text_hints(written))
+        values = np.concatenate([np.zeros(0), *(_values(part, bins) for part in cells)])
+        hints = number_hints(values)
+        if isinstance(column, Number):
+            return ColumnCheck(name, column.type, tally, hints, _off_step(values, column), bins.bounds)
+        return ColumnCheck(name, column.type, tally, Hints(middle=hints.middle), bounds=bins.bounds)
+
+    def _unit(self, named: int, nameless: int) -> UnitCheck | None:
+        if self._schema.unit is None:
+            return None
+        counts, limit = self._units.rows(), self._schema.unit.rows
+        scale = 1.0 / self._units.rate
+        some = counts if len(counts) else np.zeros(1)
+        middle, nine_tenths, largest = np.quantile(some, [0.5, 0.9, 1.0], method="higher")
+        return UnitCheck(
+            column=self._schema.unit.column,
+            limit=limit,
+            units=round(len(counts) * scale),
+            rows=named,
+            nameless=nameless,
+            dropped=round(float(np.maximum(counts - limit, 0).sum()) * scale),
+            middle=int(middle),
+            nine_tenths=int(nine_tenths),
+            largest=int(largest),
+            exact=self._units.rate == 1.0,
+        )
+
+
+def broken_rows(batch: pa.RecordBatch, columns: Mapping[str, Column], plan: Any) -> dict[str, int]:
+    """How many rows of a batch break each rule between columns, by the rule's text."""
+    if plan is None or plan.is_plain:
+        return {}
+    from sfumato.tables.typed import typed_columns  # type: ignore[import-not-found, unused-ignore]
+
+    frame = typed_columns(batch, {name: columns[name] for name in plan.checked})
+    return {rule: int(rows.sum()) for rule, rows in plan.broken(frame).items()}
+
+
+def _all_bins(schema: Schema, layout: Layout, table: Table) -> dict[str, Bins]:
+    """The bins of every column, those of the label among them, in the order of the schema; of columns that a fit does
+    not read, because they are computed from others, only those that the table has.
+    """
+    features = dict(zip(layout.names, layout.bins, strict=True))
+    read = {*getattr(layout, "reads", layout.names), schema.label}
+    names = [name for name in schema.columns if name in read or name in table.names]
+    return {name: features.get(name) or bins_of(schema.columns[name]) for name in names}
+
+
+def _values(cells: pa.Array, bins: Bins) -> Any:
+    return code_cells(cells, bins).values
+
+
+def _off_step(values: Any, column: Number) -> float | None:
+    """The share of the values inside the bounds that are not on the schema's grid."""
+    if column.step is None:
+        return None
+    inside = values[(values >= column.min) & (values <= column.max)]
+    return 0.0 if not len(inside) else float(1.0 - is_on_grid(inside, column.min, column.step).mean())

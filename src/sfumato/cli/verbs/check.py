@@ -1,0 +1,54 @@
+"""`sfumato check`: what of a table a schema cannot read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.output import print_json
+from sfumato.cli.parameters import Data, Json
+from sfumato.cli.progress import working
+from sfumato.cli.tables import opened
+from sfumato.errors import ArgumentError
+
+NOT_READY = 1  # the exit code where more than one cell in a hundred of a column is lost
+
+
+def check(
+    context: typer.Context,
+    data: Data,
+    schema: Annotated[Path, typer.Option(help="The schema to check, a draft too: YAML or JSON.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to write a proposed schema (YAML, or JSON by name).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Look what of a table a schema cannot read, before a fit spends anything. What is shown is private.
+
+    Exit code 1 if more than 1 % of the cells of any column fit no bin, 0 otherwise. In the proposed schema every fact
+    that was read off the rows is listed under `unconfirmed`: replace each by public knowledge, then empty that list.
+    """
+    from sfumato.checking import check as look
+    from sfumato.files import check_writable, real_path
+    from sfumato.schema.schema import Schema
+
+    known = Schema.load(schema)
+    if output is not None:
+        if real_path(output) == real_path(data):
+            raise ArgumentError(f"{output} is the table; write the proposed schema somewhere else")
+        check_writable(output)
+    source = opened(context, data)
+    with working("reading the table"):
+        found = look(source, known)
+    if output is not None:
+        found.patch.save(output)
+    if as_json:
+        print_json(found.to_dict() | {"output": None if output is None else str(output)})
+    else:
+        print(found)
+        if output is not None:
+            print(f"wrote {output}: PRIVATE until each fact under `unconfirmed` is checked against public knowledge")
+    if not found.ready:
+        raise typer.Exit(NOT_READY)

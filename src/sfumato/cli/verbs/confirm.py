@@ -1,0 +1,90 @@
+"""`sfumato confirm`: walk through what a draft leaves to be confirmed."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.interrupts import Interrupted
+from sfumato.errors import SchemaError
+
+if TYPE_CHECKING:
+    from sfumato.drafting.confirming import Question
+    from sfumato.schema.schema import Schema
+
+HELP = "Enter: public, as it stands; a new value; d: drop the column; each: one by one; s: later; q: stop"
+BULK_HELP = "Kinds of facts to accept at once, such as type,step,missing; bounds and values are asked one by one."
+
+
+def confirm(
+    schema: Annotated[Path, typer.Argument(help="The draft, which is changed.")],
+    accept: Annotated[str | None, typer.Option(help=BULK_HELP)] = None,
+) -> None:
+    """Confirm a draft, one question after the other. To say yes is to declare that a fact is public knowledge.
+
+    Every answer is kept at once: stop whenever you like, and go on by the same command. Answers: Enter or y, it is
+    public as it stands; a new value (0..120; a, b, c; step: 5); d, drop the column; each, ask of several columns one
+    by one; s, leave it for later; q, stop.
+    """
+    from sfumato.drafting.confirming import accepted
+    from sfumato.schema.schema import Schema
+
+    draft = Schema.load(schema)
+    if accept is not None:
+        draft = accepted(draft, [kind.strip() for kind in accept.split(",") if kind.strip()])
+        draft.save(schema)
+    print("PRIVATE: the draft was read off rows. Say yes only to what is public knowledge without them.")
+    try:
+        asked, draft = _walk(draft, schema)
+    except KeyboardInterrupt:
+        again = shlex.join(["sfumato", "confirm", str(schema)])
+        raise Interrupted(f"{schema} holds every answer so far; {again} goes on") from None
+    left = len(draft.unconfirmed)
+    state = f"{left} facts are left: sfumato confirm goes on" if left else "nothing is left: fit accepts it"
+    print(f"{asked} questions answered; {state}")
+
+
+def _walk(draft: Schema, path: Path) -> tuple[int, Schema]:
+    """Ask until all is answered or the answers end; how many were answered, and the schema."""
+    from sfumato.drafting.confirming import answered, questions, separate
+
+    waiting = deque(questions(draft))
+    total, place, asked = len(waiting), 1, 0
+    if waiting:
+        print(HELP)
+    while waiting:
+        question = waiting.popleft()
+        answer = _ask(question, place, total)
+        if answer is None or answer.lower() in ("q", "quit"):
+            break
+        if answer.lower() == "each" and question.can_be_parted:
+            waiting.extendleft(reversed(separate(draft, question)))
+            total += len(question.names) - 1
+            continue
+        if answer.lower() not in ("s", "skip"):
+            try:
+                draft = answered(draft, question, answer)
+            except SchemaError as error:
+                print(f"  {error}")
+                waiting.appendleft(question)
+                continue
+            draft.save(path)
+            asked += 1
+        place += 1
+    return asked, draft
+
+
+def _ask(question: Question, place: int, total: int) -> str | None:
+    """The answer to a question; None where there are no more."""
+    keys = f"  [{' '.join(question.keys)}]" if question.keys else ""
+    print(f"{place} of {total}  {question.text}{keys}", flush=True)
+    print("> ", end="", flush=True)
+    line = sys.stdin.readline()
+    if not sys.stdin.isatty():
+        print(line.rstrip("\n"))
+    return line.strip() if line else None

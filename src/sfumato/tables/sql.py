@@ -1,0 +1,183 @@
+"""Tables of SQL databases, and of SQLite files, read through a server-side cursor.
+
+A pass is one SELECT, which sees one state of the database; the next pass may see another, so such a table counts as
+one that can be read once. Cells are Python objects, each read alone. Whatever the database raises while rows are read
+becomes one line without its own message, which may hold cells. Before that, the statement is tried without rows:
+what is then said is about the statement, and is told.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError as BadUrl
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from sfumato.errors import ArgumentError, MissingExtraError, TableError
+from sfumato.tables.cells import TEXT, bytes_text
+from sfumato.tables.objects import object_texts
+from sfumato.tables.table import UNKNOWN, Blocks, Table, listed, running
+from sfumato.text import one_line
+
+FETCHED_ROWS = 2**13  # at a time: Python objects take much more room than Arrow's arrays
+EXTRAS = {"postgresql": "postgres"}  # that bring a database's driver
+IN_MEMORY = (None, "", ":memory:")
+
+
+class SqlTable(Table):
+    """What a SELECT of some rows gives, run anew at every pass."""
+
+    rereadable = False  # rows may come and go between two passes
+
+    def __init__(self, label: str, engine: sa.Engine, rows: str) -> None:
+        self._engine = engine
+        self._rows = rows
+        with _connected(label, engine) as connection:
+            try:
+                names = list(connection.exec_driver_sql(f"SELECT * FROM {rows} WHERE 1 = 0").keys())
+            except DBAPIError as error:
+                said = one_line(str(error.orig).split("\n")[0])
+                raise TableError(f"{label} refuses the query: {said}") from None
+        super().__init__(label, names)
+
+    def _type(self, place: int) -> pa.DataType:
+        return TEXT
+
+    def _blocks(self, places: list[int]) -> Blocks:
+        quote = self._engine.dialect.identifier_preparer.quote_identifier
+        names = [self.names[place] for place in places]
+        statement = f"SELECT {', '.join(map(quote, names))} FROM {self._rows}"
+        with _connected(self.label, self._engine) as connection, running(self.label):
+            streaming = connection.execution_options(stream_results=True, max_row_buffer=FETCHED_ROWS)
+            for rows in streaming.exec_driver_sql(statement).partitions(FETCHED_ROWS):
+                columns = [object_texts(cells) for cells in zip(*rows, strict=True)]
+                yield UNKNOWN, pa.RecordBatch.from_arrays(columns, names)
+
+
+def database_table(text: str, table: str | None = None, query: str | None = None) -> SqlTable:
+    """A table, or the rows of a query, of the database at a URL."""
+    url = _url(text)
+    if url.get_backend_name() == "sqlite":
+        if url.database in IN_MEMORY:
+            raise ArgumentError("a database in memory is empty for everyone else; give the path of a file")
+        return file_table(Path(str(url.database)), table, query)
+    return _table(_label(url), _engine(url), table, query)
+
+
+def file_table(path: Path, table: str | None = None, query: str | None = None) -> SqlTable:
+    """A table, or the rows of a query, of an SQLite file, which is opened for reading only."""
+    if not path.is_file():
+        raise TableError(f"{path} does not exist")
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        connection.text_factory = bytes_text  # else a text that is no UTF-8 would end the reading of all
+        return connection
+
+    return _table(str(path), sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool), table, query)
+
+
+def _table(label: str, engine: sa.Engine, table: str | None, query: str | None) -> SqlTable:
+    if query is not None and table is not None:
+        raise ArgumentError("table and query are two ways to say which rows; give one of them")
+    if query is not None:
+        return SqlTable(label, engine, f"({query.strip().rstrip(';')}\n) sfumato_rows")  # it may end in a comment
+    quote = engine.dialect.identifier_preparer.quote_identifier
+    return SqlTable(label, engine, ".".join(map(quote, _found(label, engine, table))))
+
+
+def _found(label: str, engine: sa.Engine, table: str | None) -> list[str]:
+    """A table's name, behind that of its schema where one is named; the only one where none is."""
+    with _connected(label, engine) as connection, running(label):
+        catalogue = sa.inspect(connection)
+        names = catalogue.get_table_names()
+        if table is None and len(names) == 1:
+            return names
+        shown = listed(names) or "none"
+        if table is None:
+            raise TableError(
+                f"{label} does not hold exactly one table; choose one with --table, in Python table=: {shown}"
+            )
+        if table in (*names, *catalogue.get_view_names()):
+            return [table]
+        schema, dot, name = table.partition(".")
+        if dot and (catalogue.has_table(name, schema=schema) or name in catalogue.get_view_names(schema)):
+            return [schema, name]
+    raise TableError(f"{label} has no table {table!r}; it has: {shown}")
+
+
+def _url(text: str) -> sa.URL:
+    try:
+        url = sa.make_url(text)
+    except (BadUrl, ValueError):
+        raise ArgumentError("the database's URL cannot be read; it looks like postgresql://user@host/name") from None
+    if url.drivername in ("postgresql", "postgres"):  # psycopg is what the extra installs
+        url = url.set(drivername="postgresql+psycopg")
+    return url
+
+
+def _label(url: sa.URL) -> str:
+    """What errors call a database: a password may be in the URL, also behind its question mark."""
+    return f"{url.get_backend_name()}://{url.host or ''}/{url.database or ''}"
+
+
+def _engine(url: sa.URL) -> sa.Engine:
+    kind = url.get_backend_name()
+    try:
+        engine = sa.create_engine(url, poolclass=sa.NullPool)
+    except NoSuchModuleError:
+        raise ArgumentError(
+            f"{kind}:// is no database that can be read; give a path, or a URL such as postgresql://user@host/name"
+        ) from None
+    except ImportError:
+        wanted = f"an extra: pip install sfumato[{EXTRAS[kind]}]" if kind in EXTRAS else "its driver for Python"
+        raise MissingExtraError(f"reading a {kind} database needs {wanted}") from None
+    if kind == "postgresql":
+        sa.event.listen(engine, "connect", _read_carefully)
+        return engine.execution_options(postgresql_readonly=True)
+    return engine
+
+
+@contextmanager
+def _connected(label: str, engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A connection to a database, on which a percent sign in a statement is nothing special."""
+    try:
+        connection = engine.connect()
+    except (SQLAlchemyError, OSError, TypeError):  # what a driver says may repeat the password
+        raise TableError(f"cannot connect to {label}; check the server, the user and the password") from None
+    with connection:
+        yield connection.execution_options(no_parameters=True)
+
+
+def _read_carefully(connection: Any, _: object) -> None:
+    """Let psycopg read cells that Python has no object for as null, such as the date `infinity`, instead of failing."""
+    from psycopg.types import datetime, string
+
+    loaders = {
+        "date": datetime.DateLoader,
+        "time": datetime.TimeLoader,
+        "timetz": datetime.TimetzLoader,
+        "timestamp": datetime.TimestampLoader,
+        "timestamptz": datetime.TimestamptzLoader,
+        "interval": datetime.IntervalLoader,
+    }
+    for name, loader in loaders.items():
+        connection.adapters.register_loader(name, type(loader.__name__, (loader,), {"load": _or_null(loader.load)}))
+    for name in ("json", "jsonb", "inet", "cidr"):
+        connection.adapters.register_loader(name, string.TextLoader)
+
+
+def _or_null(load: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def read(self: Any, data: Any) -> Any:
+        try:
+            return load(self, data)
+        except Exception:
+            return None
+
+    return read

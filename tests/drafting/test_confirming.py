@@ -1,0 +1,149 @@
+"""Questions cover every unconfirmed fact, and answers change what they should and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.drafting.confirming import BULK_FACTS, Question, accepted, answered, questions, separate
+from sfumato.errors import ArgumentError, SchemaError
+from sfumato.schema.schema import Schema
+
+DRAFT = Schema.parse("""\
+label: ill
+unit: {column: person, rows: 3}
+columns:
+  age: {type: number, min: 10, max: 90, step: 1, missing: [999]}
+  drug: {type: category, values: [Down, Up]}
+  other.drug: {type: category, values: [Down, Up]}
+  seen: {type: date, min: 2020-01-01, max: 2020-12-31}
+  sex: {type: category, values: [1, 2]}
+  ill: {type: category, values: [Down, Up]}
+unconfirmed:
+  - unit.column
+  - unit.rows
+  - columns.age.type
+  - columns.age.min
+  - columns.age.max
+  - columns.age.step
+  - columns.age.missing
+  - columns.drug.type
+  - columns.drug.values
+  - columns.other.drug.type
+  - columns.other.drug.values
+  - columns.seen.min
+  - columns.seen.max
+  - columns.sex.values
+  - columns.ill.type
+  - columns.ill.values
+  - columns.id (left out)
+  - columns.zip (left out)
+  - whatever else
+""")
+
+
+def about(name: str) -> Question:
+    return next(question for question in questions(DRAFT) if name in (*question.names, question.about))
+
+
+def test_every_fact_is_asked_once() -> None:
+    found = questions(DRAFT)
+    assert sorted(fact for question in found for fact in question.facts) == sorted(DRAFT.unconfirmed)
+    assert [question.about for question in found] == ["unit", *["column"] * 5, "left out", "fact"]
+    assert about("drug").names == ("drug", "other.drug")  # the label is asked by itself
+    assert about("age").text == "age: number from 10 to 90; missing where empty or 999; step 1"
+    assert about("age").keys == ("type", "min", "max", "step", "missing")
+    assert about("left out").text == "left out: id, zip"
+    assert "2 columns alike" in about("drug").text
+
+
+def test_yes_to_everything_confirms_and_changes_nothing() -> None:
+    schema = DRAFT
+    for question in questions(DRAFT):
+        schema = answered(schema, question, "")
+    assert schema.dump() == {key: said for key, said in DRAFT.dump().items() if key != "unconfirmed"}
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "expected"),
+    [
+        ("age", "0..120", {"type": "number", "min": 0, "max": 120, "step": 1, "missing": [999]}),
+        ("age", "-5 .. 90.5", {"type": "number", "min": -5, "max": 90.5, "step": 1, "missing": [999]}),
+        ("age", "max: 120, missing: [998, 999]", {"type": "number", "min": 10, "max": 120, "step": 1}
+         | {"missing": [998, 999]}),
+        ("age", "step: null", {"type": "number", "min": 10, "max": 90, "missing": [999]}),
+        ("seen", "2019-01-01..2024-12-31", {"type": "date", "min": "2019-01-01", "max": "2024-12-31"}),
+        ("sex", "1, 2, 9", {"type": "category", "values": [1, 2, 9]}),
+        ("sex", "01, 02", {"type": "category", "values": ["01", "02"]}),
+        ("sex", 'a, "b, c"', {"type": "category", "values": ["a", "b, c"]}),
+        ("sex", "number", {"type": "number", "min": 1, "max": 2, "step": 1}),
+        ("sex", "type: number, max: 9", {"type": "number", "min": 1, "max": 9, "step": 1}),
+    ],
+)  # fmt: skip
+def test_a_new_value(name: str, answer: str, expected: dict[str, object]) -> None:
+    schema = answered(DRAFT, about(name), answer)
+    assert schema.dump()["columns"][name] == expected
+    assert not [fact for fact in schema.unconfirmed if fact.startswith(f"columns.{name}.")]
+    assert {k: v for k, v in schema.dump()["columns"].items() if k != name} == {
+        k: v for k, v in DRAFT.dump()["columns"].items() if k != name
+    }
+
+
+def test_columns_that_are_alike() -> None:
+    schema = answered(DRAFT, about("drug"), "Down, Up, Steady")
+    assert schema.dump()["columns"]["other.drug"]["values"] == ["Down", "Up", "Steady"]
+    apart = separate(DRAFT, about("drug"))
+    assert [question.names for question in apart] == [("drug",), ("other.drug",)]
+    assert apart[1].facts == ("columns.other.drug.type", "columns.other.drug.values")
+
+
+def test_dropping() -> None:
+    schema = answered(DRAFT, about("drug"), "d")
+    assert not {"drug", "other.drug"} & set(schema.columns)
+    assert answered(DRAFT, about("unit"), "d").unit is None
+    changed = answered(DRAFT, about("unit"), "5").unit
+    assert changed is not None
+    assert (changed.column, changed.rows) == ("person", 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "message"),
+    [
+        ("ill", "d", "the label cannot be dropped"),
+        ("age", "90..10", "min .90. must be below max"),
+        ("age", "perhaps", "answer y, s, d or q"),
+        ("age", "step: [", "cannot be read"),
+        ("age", "min: low", "columns.age"),
+        ("drug", "number", "no whole numbers"),
+        ("unit", "many", "number of rows"),
+        ("unit", "0", "unit.rows"),
+        ("left out", "d", "nothing to change"),
+    ],
+)
+def test_answers_that_make_no_sense(name: str, answer: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        answered(DRAFT, about(name), answer)
+
+
+def test_facts_of_a_kind_at_once() -> None:
+    schema = accepted(DRAFT, ["type", "step", "missing", "left-out"])
+    left = {fact.rpartition(".")[2] for fact in schema.unconfirmed}
+    assert left == {"column", "rows", "min", "max", "values", "whatever else"}
+    assert accepted(DRAFT, BULK_FACTS).dump()["columns"] == DRAFT.dump()["columns"]
+    for kind in ("min", "values", "unit", "all"):
+        with pytest.raises(ArgumentError, match="cannot be accepted at once"):
+            accepted(DRAFT, [kind])
+
+
+def test_facts_that_can_be_accepted_at_once_share_a_question() -> None:
+    facts = [fact for fact in DRAFT.unconfirmed if fact.endswith((".type", ".step", ".missing"))]
+    draft = Schema.of(DRAFT.dump() | {"unconfirmed": facts})
+    (question,) = questions(draft)
+    assert question.names == ("age", "drug", "other.drug", "ill")
+    lines = question.text.splitlines()
+    assert lines[0] == "type, step, missing of 4 columns"
+    assert lines[1].strip() == "age: type number; step 1; missing where empty or 999"
+    assert answered(draft, question, "y").unconfirmed == ()
+    for answer in ("d", "0..5"):
+        with pytest.raises(SchemaError, match="answer y, s, each or q"):
+            answered(draft, question, answer)
+    assert [each.names for each in separate(draft, question)] == [(name,) for name in question.names]

@@ -599,14 +599,14 @@ def warn_of_nan(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def name_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = OrderedBins.code
+    honest = OrderedBins.cell
 
-    def code(self: OrderedBins, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cell(self: OrderedBins, values: NDArray[np.float64]) -> NDArray[np.int64]:
         if np.isinf(values).any():
             raise TableError(f"cannot place {values.max()}")
         return honest(self, values)
 
-    monkeypatch.setattr(OrderedBins, "code", code)
+    monkeypatch.setattr(OrderedBins, "cell", cell)
 
 
 def on_choosing(monkeypatch: pytest.MonkeyPatch, tell: Callable[[int], object]) -> None:

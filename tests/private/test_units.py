@@ -101,8 +101,8 @@ def test_a_choice_that_looks_at_other_units_is_caught() -> None:
 
 def test_at_most_so_many_rows_count_and_none_without_an_id() -> None:
     rows = [("u", 1, "n")] * 5 + [("v", 2, "p")] + [("", 3, "p")] * 4
-    histogram = totals(rows, 2)[0].reshape(2, 4)
-    assert histogram.tolist() == [[0, 2, 0, 0], [0, 0, 1, 0]]
+    histogram = totals(rows, 2)[0].reshape(2, 5)
+    assert histogram.tolist() == [[0, 0, 2, 0, 0], [0, 0, 0, 1, 0]]
 
 
 def test_another_key_chooses_other_rows() -> None:

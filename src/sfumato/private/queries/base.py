@@ -92,8 +92,7 @@ class Public:
     @classmethod
     def of(cls, layout: Layout, values: bool = False) -> Public:
         """The facts of a layout; columns in groups always come with their values."""
-        grouped = sum(group.directions for group in layout.groups)
-        return cls(layout.cells, layout.classes, grouped, values or bool(layout.groups))
+        return cls(layout.cells, layout.classes, layout.dim if layout.groups else 0, values or bool(layout.groups))
 
     def rehearsal(self) -> Batch:
         """Made-up rows to try a question on: of every class, with nothing, the least and the most in every column."""

@@ -54,6 +54,7 @@ def test_half_the_noise_is_convicted() -> None:
     assert not verdict(game, 1000).violation
 
 
+@pytest.mark.slow
 def test_a_forgotten_charge_is_convicted() -> None:
     (once,) = histogram_query(ONE, ADD_REMOVE)
     healthy = faults.AskedTwice(once.pair, ONE, ADD_REMOVE, once.tables, once.query, once.schema)

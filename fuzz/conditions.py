@@ -165,6 +165,7 @@ holding = st.recursive(  # conditions in the grammar
         st.builds("{} {} {}".format, sums, comparisons, plain_numbers | sums),
         st.builds("{} {} x {} {}".format, plain_numbers, comparisons, comparisons, plain_numbers),
         st.builds("d {} {}".format, comparisons, days),
+        st.builds("d + {} {} {}".format, plain_numbers, comparisons, days),
         st.builds("c {} '{}'".format, st.sampled_from(["==", "!="]), st.sampled_from("abc")),
         st.lists(plain_numbers, min_size=1, max_size=3).map(lambda numbers: f"x not in [{', '.join(numbers)}]"),
         st.builds("{} is {}".format, st.sampled_from("xcdy"), st.sampled_from(["missing", "not missing"])),
@@ -172,6 +173,7 @@ holding = st.recursive(  # conditions in the grammar
     lambda inner: st.one_of(
         st.builds("{} {} {}".format, inner, st.sampled_from(["and", "or", "&", "|"]), inner),
         st.builds("{} ({})".format, st.sampled_from(["not", "~", ""]), inner),
+        st.builds("if {} then {}".format, inner, inner),
     ),
     max_leaves=5,
 )

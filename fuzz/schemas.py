@@ -6,11 +6,15 @@ import copy
 import json
 from typing import Any
 
+import numpy as np
 import yaml
 from hypothesis import strategies as st
 
 import sfumato as sf
 from fuzz.harness import FaultFound, Target, edited, scratch
+from sfumato.schema.conditions import Once, written_name
+from sfumato.schema.layout import bins_of
+from sfumato.schema.rules import broken
 
 GOOD = """\
 label: income
@@ -38,6 +42,11 @@ OTHERS = [
     "base: &b {type: number, min: 0, max: 1}\ncolumns: {x: *b, y: *b}\n",
     "columns: {x: {<<: {type: number}, min: 0, max: 1}}",
     "columns: {x: {type: category, values: [!!binary aGk=, !!str 3, 0x1F, 1:30, .inf, ~, 2020-01-01T00:00:00+23:59]}}",
+    "columns: {a: {type: date, min: 2020-01-01, max: 2026-12-31}, b: {type: date, min: 2020-01-01, max: 2026-12-31}}\n"
+    "constraints: [a <= b <= a + 60, if a > '2021-01-01' then b < '2022-01-01']",
+    "columns: {a: {type: category, values: [x, y]}, b: {type: number, min: 0, max: 9, step: 1}, "
+    "c: {type: number, min: 0, max: 9, derived: b / 2}, d: {type: number, min: 0, max: 9, derived: {from: a, "
+    "map: {x: 1, y: 2}}}}\nconstraints: [b >= d, b != 3 or a == 'x']",
     "unconfirmed: [columns.a.min]\ncolumns: {a: {type: number, min: 0, max: 1}}",
 ]
 
@@ -56,6 +65,20 @@ def run(data: bytes) -> None:
     plan = sf.plan(schema, epsilon=1, delta=1e-6)
     if not 0 < plan.mu < 1:
         raise FaultFound("a plan has another mu than its epsilon and delta")
+    if not schema.modelling.is_plain:
+        _keep(schema)
+
+
+def _keep(schema: sf.Schema) -> None:
+    """Rows drawn at random keep the rules, or are known not to."""
+    rng = np.random.default_rng(0)
+    bins = {name: bins_of(column) for name, column in schema.modelling.modelled.items()}
+    drawn = {name: each.decode(rng.integers(0, each.size, 50), rng.random(50)) for name, each in bins.items()}
+    frame, kept = schema.modelling.complete(Once(drawn))
+    if list(frame) != list(schema.columns):
+        raise FaultFound("rows have other columns than their schema")
+    if any((mask & kept).any() for mask in broken(schema, frame).values()):
+        raise FaultFound("a row is kept that breaks a rule")
 
 
 def seeds() -> list[bytes]:
@@ -104,6 +127,20 @@ groups = st.sampled_from(
 )
 
 
+def rules(names: list[str]) -> Any:
+    """Constraints, mostly of columns that are there."""
+    column = st.sampled_from(names).map(written_name)
+    constant = st.sampled_from(["3", "0.5", "'a'", "1", "'2021-02-03'"])
+    value = st.one_of(
+        column, st.builds("{} {} {}".format, column, st.sampled_from("+-*/"), column | constant), constant
+    )
+    holding = st.one_of(
+        st.builds("{} {} {}".format, value, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), value),
+        st.builds("{} is missing".format, column),
+    )
+    return st.one_of(holding, holding, st.builds("if {} then {}".format, holding, holding), words)
+
+
 def paths(data: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Where in plain data anything stands."""
     inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
@@ -139,6 +176,15 @@ def cases(draw: Any) -> bytes:
         data["groups"] = copy.deepcopy(draw(st.dictionaries(words, groups, min_size=1, max_size=2)))
     if draw(st.integers(0, 3)) == 0:
         data["unit"] = {"column": draw(words), "rows": draw(st.integers(0, 5))}
+    if data["columns"] and draw(st.integers(0, 2)) == 0:
+        data["constraints"] = draw(st.lists(rules(sorted(data["columns"])), max_size=3))
+        if draw(st.booleans()):
+            data["columns"]["sum"] = {
+                "type": "number",
+                "min": 0,
+                "max": 9,
+                "derived": draw(rules(sorted(data["columns"]))),
+            }
     for _ in range(draw(st.integers(0, 2))):
         change(draw, data)
     text = json.dumps(data) if draw(st.integers(0, 2)) else yaml.safe_dump(data, allow_unicode=draw(st.booleans()))
@@ -150,6 +196,7 @@ def cases(draw: Any) -> bytes:
 
 WORDS = """
 type number category date min max step bins scale log linear atoms values missing true false null columns label unit
+constraints derived from map if then and or not is <= >= == +
 rows column unconfirmed groups shape projection pca dct2 random keep {1..9} px_*
 : , [ ] { } " & * << ? | > - !!binary 2020-01-01 1e308 -1 0.5 .nan
 """

@@ -105,6 +105,7 @@ def test_what_is_no_fault() -> None:
     assert not judge(planted.run, b"").refused
 
 
+@pytest.mark.slow
 def test_a_case_that_takes_the_process_down_is_kept_and_the_rest_goes_on(tmp_path: Path) -> None:
     job = campaign.Job("planted", "hypothesis", 12)
     campaign.run_job(job, tmp_path / "work", tmp_path / "keep", 1, Limits(1.0, 64.0), lambda line: None)

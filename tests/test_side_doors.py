@@ -249,6 +249,15 @@ def differences(one: Trace, other: Trace) -> list[str]:
     return [field.name for field in fields(Trace) if getattr(one, field.name) != getattr(other, field.name)]
 
 
+def open_differences(one: Trace, other: Trace) -> list[str]:
+    """The same with real noise, of which what fits no bin is told: a function of noisy answers."""
+    return differences(*(replace(each, out=_without_unread(each.out)) for each in (one, other)))
+
+
+def _without_unread(out: str) -> str:
+    return "\n".join(line for line in out.split("\n") if "fits no bin" not in line and "fit their bins" not in line)
+
+
 def described(path: Path) -> Any:
     """A release without the values of its arrays, which are noisy answers."""
     with zipfile.ZipFile(path) as archive:
@@ -446,7 +455,7 @@ def test_a_real_release_differs_in_noisy_answers_only(watcher: Watcher, pair: Pa
     unit = UNIT if pair.unit else ""
     one, other = (watcher.fit(rows, form, SCORES + unit, see=described) for rows in (pair.one, pair.other))
     assert one.code == 0
-    assert differences(one, other) == []
+    assert open_differences(one, other) == []
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one", "label"])
@@ -458,7 +467,7 @@ def test_the_books_are_the_same_whatever_the_noise(watcher: Watcher, adjacency: 
     for schema, encoding in encodings:
         options = ("--encoding", encoding, "--adjacency", adjacency, "--components", "1")
         traces = [watcher.fit(rows, csv_file, schema, *options, see=described) for rows in (CLEAN, lopsided)]
-        assert differences(*traces) == []
+        assert open_differences(*traces) == []
 
 
 # --- the real command
@@ -496,6 +505,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("program", "form"), PROGRAMS.values(), ids=PROGRAMS)
 def test_the_real_command_says_nothing_of_the_rows(tmp_path: Path, program: list[str], form: Form) -> None:
     if not Path(program[0]).exists():
@@ -508,7 +518,7 @@ def test_the_real_command_says_nothing_of_the_rows(tmp_path: Path, program: list
     one, other = (finish(process, folder) for process, folder in zip(processes, folders, strict=True))
     assert one.code == 0, one.err
     assert "asking for histograms" in one.err
-    assert differences(one, other) == []
+    assert open_differences(one, other) == []
     assert set(one.files) == {"s.yaml", "tmp", "r.sfumato", f"data{Path(one.files[0]).suffix}"}
 
 
@@ -599,14 +609,14 @@ def warn_of_nan(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def name_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = OrderedBins.code
+    honest = OrderedBins.cell
 
-    def code(self: OrderedBins, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cell(self: OrderedBins, values: NDArray[np.float64]) -> NDArray[np.int64]:
         if np.isinf(values).any():
             raise TableError(f"cannot place {values.max()}")
         return honest(self, values)
 
-    monkeypatch.setattr(OrderedBins, "code", code)
+    monkeypatch.setattr(OrderedBins, "cell", cell)
 
 
 def on_choosing(monkeypatch: pytest.MonkeyPatch, tell: Callable[[int], object]) -> None:

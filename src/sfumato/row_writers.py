@@ -6,7 +6,7 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,20 +43,23 @@ def _delimited(delimiter: str) -> Callable[..., AbstractContextManager[Write]]:
     @contextmanager
     def opened(file: Any, compression: str | None, schema: pa.Schema) -> Iterator[Write]:
         options = pa.csv.WriteOptions(delimiter=delimiter)
-        spelled = pa.schema([(each.name, TEXT if pa.types.is_duration(each.type) else each.type) for each in schema])
-
-        def write(batch: pa.RecordBatch) -> None:
-            cells = [_spelled(each) if pa.types.is_duration(each.type) else each for each in batch.columns]
-            writer.write_batch(pa.RecordBatch.from_arrays(cells, schema=spelled))
-
         with ExitStack() as stack:
             sink: Any = file
             if compression is not None:
                 sink = stack.enter_context(pa.CompressedOutputStream(file, compression))
-            writer = stack.enter_context(pa.csv.CSVWriter(sink, spelled, write_options=options))
-            yield write
+            empty = _without_durations(schema.empty_table())
+            writer = stack.enter_context(pa.csv.CSVWriter(sink, empty.schema, write_options=options))
+            yield lambda batch: writer.write_table(_without_durations(pa.Table.from_batches([batch])))
 
     return opened
+
+
+def _without_durations(table: pa.Table) -> pa.Table:
+    """The rows with durations as texts, for formats that have none."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_duration(field.type):
+            table = table.set_column(place, pa.field(field.name, TEXT), [_spelled(table.column(place))])
+    return table
 
 
 def _spelled(column: pa.Array) -> pa.Array:
@@ -126,10 +129,11 @@ def _duckdb(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
         raise MissingExtraError("writing DuckDB needs an extra: pip install sfumato[duckdb]") from None
     path.unlink(missing_ok=True)  # an empty file is no database
     with _saying("DuckDB", duckdb.Error), closing(duckdb.connect(str(path))) as connection:
-        connection.from_arrow(schema.empty_table()).create(_quoted(table))
+        connection.from_arrow(_without_durations(schema.empty_table())).create(_quoted(table))
 
         def write(batch: pa.RecordBatch) -> None:
-            connection.from_arrow(pa.Table.from_batches([batch])).insert_into(_quoted(table))
+            spelled = _without_durations(pa.Table.from_batches([batch]))  # an interval of DuckDB may have months
+            connection.from_arrow(spelled).insert_into(_quoted(table))
 
         yield write
 
@@ -190,7 +194,7 @@ def _excel_value(value: Any) -> Any:
     if isinstance(value, int) and abs(value) > EXCEL_INTEGER:
         return str(value)
     if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC).replace(tzinfo=None)
+        return value.isoformat(" ")  # as text: without its offset it would be another time
     return value.isoformat() if isinstance(value, date) and value.year < EXCEL_YEAR else value
 
 

@@ -12,7 +12,7 @@ from sfumato.api import Job
 from sfumato.audit.insider import Insider
 from sfumato.audit.membership import MembershipGame
 from sfumato.audit.mixture import FitGame
-from sfumato.audit.queries import QueryGame
+from sfumato.audit.queries import QueryGame, in_bins
 from sfumato.insecure import insecure_bits
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.questions import unpack
@@ -211,7 +211,9 @@ class TellsCounts(Job):
         assert isinstance(made.model, GeneratorModel)
         layout = self.public.layout
         query = Histograms(layout.sizes, layout.classes, self.plan.details.histograms.column_shares)
-        counts = unpack(query, self.engine.total(query))[0].sum(axis=1) + 0.5  # a release wants them positive
+        counts = (
+            unpack(query, self.engine.total(in_bins(query, self.schema)))[0].sum(axis=1) + 0.5
+        )  # a release wants them positive
         return replace(made, model=replace(made.model, bought=replace(made.model.bought, counts=counts)))
 
 

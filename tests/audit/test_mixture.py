@@ -87,6 +87,7 @@ def test_clustmix_stays_within_the_claim(adjacency: Adjacency) -> None:
         assert both.std() < 1.0 + 6.0 / np.sqrt(48)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1], ids=["scores", "group"])
 def test_clustmix_with_half_the_sensitivity_shows_in_its_answers(place: int) -> None:
     game = replace(few_drawn(clustmix(ONE, ADD_REMOVE)[place]), curator=faults.half_the_sensitivity)
@@ -95,6 +96,7 @@ def test_clustmix_with_half_the_sensitivity_shows_in_its_answers(place: int) -> 
     assert both.mean() > 0.5 + 5.0 / np.sqrt(40)
 
 
+@pytest.mark.slow
 def test_a_charge_forgotten_in_a_fit_shows_in_its_answers() -> None:
     """The same inside a whole fit, with fewer runs: the ratio's mean is beyond what mu = 1 can give."""
     game = replace(mixture(ONE, ADD_REMOVE)[-1], curator=faults.forgetful)
@@ -103,6 +105,7 @@ def test_a_charge_forgotten_in_a_fit_shows_in_its_answers() -> None:
     assert both.mean() > 0.5 + 5.0 / np.sqrt(300)
 
 
+@pytest.mark.slow
 def test_a_bound_read_off_the_data_is_convicted() -> None:
     place = {"type": "number", "min": 0, "max": 100, "bins": 20}
     known = PLACES.dump()

@@ -17,6 +17,7 @@ from sfumato.audit.queries import (
     gaussian_query,
     gradient_query,
     histogram_query,
+    in_bins,
     moment_query,
     wave_query,
 )
@@ -41,7 +42,8 @@ def test_single_queries_are_as_private_as_claimed_and_no_more(make, adjacency: A
 def test_a_gradient_without_clipping_is_convicted() -> None:
     (game,) = gradient_query(ONE, ADD_REMOVE)
     parts = game.pair, ONE, ADD_REMOVE, game.tables
-    unclipped = faults.Unclipped(game.query.model, game.query.features, game.query.radius)
+    asked = game.query.query  # about bins, in a view
+    unclipped = in_bins(faults.Unclipped(asked.model, asked.features, asked.radius), game.schema)
     assert verdict(faults.Unsealed(*parts, unclipped, game.schema), 500).violation
     assert not verdict(faults.Unsealed(*parts, game.query, game.schema), 500).violation
 
@@ -52,6 +54,7 @@ def test_half_the_noise_is_convicted() -> None:
     assert not verdict(game, 1000).violation
 
 
+@pytest.mark.slow
 def test_a_forgotten_charge_is_convicted() -> None:
     (once,) = histogram_query(ONE, ADD_REMOVE)
     healthy = faults.AskedTwice(once.pair, ONE, ADD_REMOVE, once.tables, once.query, once.schema)
@@ -76,9 +79,9 @@ def test_noise_used_twice_is_convicted() -> None:
 def test_a_row_that_depends_on_its_neighbours_is_convicted() -> None:
     crowd = pd.DataFrame({"x": [0.5] * 30, "group": ["a"] * 30})
     tables = crowd, pd.concat([crowd, pd.DataFrame({"x": [2.5], "group": ["a"]})])
-    broken = faults.Unsealed("an outlier", ONE, ADD_REMOVE, tables, faults.ScaledByTheBatch(), LINE)
+    broken = faults.Unsealed("an outlier", ONE, ADD_REMOVE, tables, in_bins(faults.ScaledByTheBatch(), LINE), LINE)
     assert verdict(broken, 200).violation
-    assert not verdict(replace(broken, query=faults.OnItsOwn()), 200).violation
+    assert not verdict(replace(broken, query=in_bins(faults.OnItsOwn(), LINE)), 200).violation
 
 
 def test_a_reader_that_infers_types_is_convicted(tmp_path: Path) -> None:

@@ -54,11 +54,13 @@ def test_no_pair_of_tables_convicts_them(game: Game) -> None:
     assert not found.violation, found.headline()
 
 
+@pytest.mark.slow
 def test_half_the_noise_is_convicted() -> None:
     assert verdict(replace(ALONE, curator=faults.HalfTheNoiseOnRows)).violation
     assert not verdict(ALONE).violation
 
 
+@pytest.mark.slow
 def test_queries_beside_the_rows_that_are_not_counted_are_convicted() -> None:
     mean, error = hockey_stick(replace(ALONE, curator=faults.UnpaidRows), 1000)
     assert mean - 5.5 * error > CLAIM.delta
@@ -71,6 +73,7 @@ def test_a_number_of_rows_that_depends_on_them_is_convicted() -> None:
     assert not verdict(NOWHERE, 200).violation
 
 
+@pytest.mark.slow
 def test_a_matrix_that_was_known_before_is_convicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_module, "normals", faults.SameMatrix())
     mean, error = hockey_stick(ALONE, 500)
@@ -131,6 +134,7 @@ def test_waves_with_half_the_sensitivity_show_in_a_fit(place: int) -> None:
     assert ratios(game, 40).mean() > 0.5 + 5.0 / np.sqrt(80)
 
 
+@pytest.mark.slow
 def test_rows_with_half_the_noise_show_in_a_fit() -> None:
     alone, crowd = noisy_rows(ONE)
     assert ratios(replace(alone, curator=faults.half_the_noise_on_rows), 100).mean() > 0.5 + 5.0 / np.sqrt(200)
@@ -138,6 +142,7 @@ def test_rows_with_half_the_noise_show_in_a_fit() -> None:
         assert ratios(game, 50).mean() < 0.5 + 6.0 / np.sqrt(100), game.pair
 
 
+@pytest.mark.slow
 def test_true_counts_in_the_file_are_convicted() -> None:
     healthy = few_waves(slicing(ONE, Adjacency.ADD_REMOVE)[0])
     leaky = faults.TrueCounts(healthy.pair, ONE, healthy.adjacency, healthy.tables, healthy.schema, healthy.mechanism)

@@ -3,19 +3,18 @@
 import numpy as np
 
 from sfumato.encoding.cleaning import Cleaning
-from sfumato.encoding.marginals import clean
+from sfumato.encoding.marginals import Counted, clean
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 
 BINS = Layout.of(
     Schema.of({"columns": {"age": {"type": "number", "min": 0, "max": 16, "bins": 16}}}),
 ).bins
-NOISY = [np.array([[50.0, 90.0] * 8, [60.0, 20.0] * 8])]
-SD = np.array([4.0])
+COUNTED = [Counted.of(np.array([[0.0, *[50.0, 90.0] * 8], [0.0, *[60.0, 20.0] * 8]]), 4.0)]
 
 
 def masses(cleaning: Cleaning) -> np.ndarray:
-    return clean(NOISY, SD, BINS, cleaning).masses[0]
+    return clean(COUNTED, BINS, cleaning).masses[0]
 
 
 def test_without_a_threshold_bins_stay_as_they_are() -> None:

@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.encoding.marginals import Marginals, class_counts, clean, onto_simplex, pool_alike, smooth
+from sfumato.encoding.marginals import (
+    Counted,
+    Marginals,
+    class_counts,
+    clean,
+    onto_simplex,
+    pool_alike,
+    readable,
+    smooth,
+)
 from sfumato.schema.layout import FloatArray, bins_of
 from sfumato.schema.schema import Category, Number
 
@@ -15,6 +24,11 @@ TOTALS = st.floats(1e-3, 1e6)
 
 def noise(*shape: int, seed: int = 0) -> FloatArray:
     return np.random.default_rng(seed).standard_normal(shape)
+
+
+def counted(cells: FloatArray, sd: float, nowhere: float = 0.0) -> Counted:
+    """A look whose noise put so many rows of each class into no bin."""
+    return Counted.of(np.hstack([np.full((len(cells), 1), nowhere), cells]), sd)
 
 
 # --- the simplex
@@ -122,25 +136,67 @@ def test_each_row_is_smoothed_by_its_own_noise() -> None:
 def test_class_counts_weigh_columns_by_their_precision() -> None:
     sharp = np.array([[60.0, 40.0], [20.0, 30.0]])
     blurred = np.array([[300.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 150.0]])
-    even = class_counts([sharp, blurred], np.array([1.0, 1.0]))
-    # Variances 2 and 4: weights 2/3 and 1/3.
-    np.testing.assert_allclose(even, [500.0 / 3.0, 250.0 / 3.0])
-    np.testing.assert_allclose(class_counts([sharp, blurred], np.array([1.0, 1e6])), [100.0, 50.0], rtol=1e-9)
+    even, sd = class_counts([counted(sharp, 1.0), counted(blurred, 1.0)])
+    # Variances 3 and 5, of the bins and of what is in none: weights 5/8 and 3/8.
+    np.testing.assert_allclose(even, [175.0, 87.5])
+    assert sd == pytest.approx((15.0 / 8.0) ** 0.5)
+    np.testing.assert_allclose(class_counts([counted(sharp, 1.0), counted(blurred, 1e6)])[0], [100.0, 50.0], rtol=1e-9)
+
+
+def test_rows_in_no_bin_are_rows() -> None:
+    counts, _ = class_counts([counted(np.array([[60.0, 40.0]]), 1.0, nowhere=25.0), counted(np.array([[125.0]]), 1.0)])
+    np.testing.assert_allclose(counts, [125.0])
 
 
 def test_class_counts_have_the_least_variance_among_weighted_means() -> None:
     sizes, sds = (4, 50), np.array([10.0, 1.0])
-    histograms = [sd * noise(4000, size, seed=i) for i, (size, sd) in enumerate(zip(sizes, sds, strict=True))]
-    shifted = [cells + 1e6 / cells.shape[1] for cells in histograms]
-    spread = np.var(class_counts(shifted, sds))
-    expected = 1.0 / sum(1.0 / (sd**2 * size) for size, sd in zip(sizes, sds, strict=True))
+    histograms = [sd * noise(4000, 1 + size, seed=i) for i, (size, sd) in enumerate(zip(sizes, sds, strict=True))]
+    shifted = [Counted.of(c + 1e6 / c.shape[1], sd) for c, sd in zip(histograms, sds, strict=True)]
+    counts, told = class_counts(shifted)
+    spread = np.var(counts)
+    expected = 1.0 / sum(1.0 / (sd**2 * (1 + size)) for size, sd in zip(sizes, sds, strict=True))
     assert spread == pytest.approx(expected, rel=0.15)
+    assert told**2 == pytest.approx(expected)
     plain = np.var(np.mean([cells.sum(axis=1) for cells in histograms], axis=0))
     assert spread < 0.6 * plain
 
 
 def test_a_drowned_class_counts_as_one_row() -> None:
-    assert class_counts([np.array([[-50.0, -10.0], [5.0, 5.0]])], np.ones(1)).tolist() == [1.0, 10.0]
+    assert class_counts([counted(np.array([[-50.0, -10.0], [5.0, 5.0]]), 1.0)])[0].tolist() == [1.0, 10.0]
+
+
+# --- cells that fit no bin
+
+
+def test_what_noise_may_have_made_is_not_believed() -> None:
+    """Two standard deviations of the sum over classes: below them all rows are readable."""
+    counts = np.array([1000.0, 500.0])
+    bar = 2.0 * 5.0 * 2.0**0.5
+    for nowhere, believed in ((0.0, False), (-30.0, False), (0.49 * bar, False), (0.51 * bar, True)):
+        found = readable(counted(np.zeros((2, 3)), 5.0, nowhere), counts, has_missing=False)
+        assert found.tolist() == (counts - nowhere if believed else counts).tolist()
+
+
+def test_a_column_with_a_missing_bin_has_none_that_cannot_be_read() -> None:
+    counts = np.array([1000.0, 500.0])
+    assert readable(counted(np.zeros((2, 3)), 5.0, 400.0), counts, has_missing=True).tolist() == counts.tolist()
+
+
+def test_a_class_of_which_nothing_can_be_read_keeps_a_row() -> None:
+    found = readable(counted(np.zeros((2, 3)), 5.0, 700.0), np.array([1000.0, 500.0]), has_missing=False)
+    assert found.tolist() == [300.0, 1.0]
+
+
+def test_what_cannot_be_read_does_not_move_what_can() -> None:
+    """A third of the colours is none: the others keep their proportions, and nobody else's column moves."""
+    colours = counted(np.array([[500.0, 300.0, 200.0]]), 1.0, nowhere=500.0)
+    ages = counted(np.full((1, 101), 1500.0 / 101), 1.0)
+    found = clean([ages, colours], (AGE, COLOUR))
+    assert found.counts == pytest.approx([1500.0])
+    np.testing.assert_allclose(found.masses[1][0], [0.5, 0.3, 0.2], atol=1e-3)
+    np.testing.assert_allclose(found.readable, [1.0, 2.0 / 3.0])
+    alone = clean([ages], (AGE,))
+    np.testing.assert_allclose(found.masses[0], alone.masses[0], rtol=1e-9)
 
 
 # --- pooling
@@ -208,7 +264,7 @@ def test_smoothing_does_not_touch_the_missing_bin(missing: float) -> None:
     cells[0, AGE.missing] = missing
     total = 1000.0 + missing
     colours = np.array([[total / 2, total / 4, total / 4]])
-    masses = clean([cells, colours], np.array([8.0, 8.0]), (AGE, COLOUR)).masses[0][0]
+    masses = clean([counted(cells, 8.0), counted(colours, 8.0)], (AGE, COLOUR)).masses[0][0]
     pseudo = 8.0 / 101
     assert masses[AGE.missing] == pytest.approx((missing + pseudo) / (total + 8.0), rel=1e-6)
     np.testing.assert_allclose(masses[:100], (10.0 + pseudo) / (total + 8.0), rtol=1e-6)
@@ -217,7 +273,7 @@ def test_smoothing_does_not_touch_the_missing_bin(missing: float) -> None:
 def test_unordered_bins_are_not_smoothed() -> None:
     colours = np.array([[1000.0, 1003.0, 997.0]])
     ages = np.full((1, 101), 3000.0 / 101)
-    masses = clean([ages, colours], np.array([3.0, 3.0]), (AGE, COLOUR)).masses[1]
+    masses = clean([counted(ages, 3.0), counted(colours, 3.0)], (AGE, COLOUR)).masses[1]
     np.testing.assert_allclose(masses[0] * 3000.0, colours[0], rtol=2e-3)
     assert masses[0, 1] > masses[0, 0] > masses[0, 2]
 
@@ -226,24 +282,23 @@ def test_unordered_bins_are_not_smoothed() -> None:
 @pytest.mark.parametrize("level", [0.0, -100.0, 1.0])
 def test_anything_gives_valid_probabilities(classes: int, level: float) -> None:
     for seed in range(20):
-        ages, colours = level + 30.0 * noise(classes, 101, seed=seed), level + 30.0 * noise(classes, 3, seed=seed)
-        check(clean([ages, colours], np.array([30.0, 30.0]), (AGE, COLOUR)), classes)
-    zero = [np.zeros((classes, 101)), np.zeros((classes, 3))]
-    check(clean(zero, np.array([1e-3, 1e3]), (AGE, COLOUR)), classes)
+        ages, colours = level + 30.0 * noise(classes, 102, seed=seed), level + 30.0 * noise(classes, 4, seed=seed)
+        check(clean([Counted.of(ages, 30.0), Counted.of(colours, 30.0)], (AGE, COLOUR)), classes)
+    zero = [Counted.of(np.zeros((classes, 102)), 1e-3), Counted.of(np.zeros((classes, 4)), 1e3)]
+    check(clean(zero, (AGE, COLOUR)), classes)
 
 
-@given(st.lists(st.floats(-1e4, 1e4), min_size=6, max_size=6), st.floats(1e-3, 1e4))
+@given(st.lists(st.floats(-1e4, 1e4), min_size=8, max_size=8), st.floats(1e-3, 1e4))
 def test_any_cells_give_valid_probabilities(cells: list[float], sd: float) -> None:
-    colours = np.array(cells).reshape(2, 3)
-    found = clean([colours], np.array([sd]), (COLOUR,))
+    found = clean([Counted.of(np.array(cells).reshape(2, 4), sd)], (COLOUR,))
     assert (found.masses[0] > 0).all()
     np.testing.assert_allclose(found.masses[0].sum(axis=1), 1.0, rtol=1e-9)
     assert (found.counts >= 1.0).all()
 
 
 def test_clean_does_not_change_its_input() -> None:
-    cells = [noise(2, 101), noise(2, 3)]
+    cells = [noise(2, 102), noise(2, 4)]
     before = [c.copy() for c in cells]
-    clean(cells, np.ones(2), (AGE, COLOUR))
+    clean([Counted.of(each, 1.0) for each in cells], (AGE, COLOUR))
     for now, then in zip(cells, before, strict=True):
         np.testing.assert_array_equal(now, then)

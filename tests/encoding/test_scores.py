@@ -271,7 +271,9 @@ def test_ordered_bins_keep_their_order_whatever_the_classes_say() -> None:
 def test_scores_are_built_from_marginals_column_by_column() -> None:
     bins = (bins_of(Number(min=0, max=3, step=1)), COLOURS)
     masses = (np.full((2, 4), 0.25), np.array([[0.4, 0.1, 0.3, 0.2], [0.1, 0.5, 0.2, 0.2]]))
-    made = Scores.of(Marginals(np.array([3000.0, 1000.0]), masses, np.array([1.0, 0.01])), bins)
+    made = Scores.of(
+        Marginals(np.array([3000.0, 1000.0]), 1.0, masses, np.array([1.0, 0.01]), np.ones(2), (None, None)), bins
+    )
     assert made.columns[0].order.tolist() == [0, 1, 2, 3]
     assert made.columns[1].order.tolist() == [0, 2, 3, 1]
     assert math.isclose(made.columns[1].masses[1, 1], 0.5)

@@ -160,6 +160,7 @@ def test_the_best_adaptive_strategy_keeps_the_cap(epsilon: float, releases: int)
     assert 0.8 * DELTA < found[0] <= DELTA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "releases"), CASES)
 def test_the_joint_law_is_no_filter(epsilon: float, releases: int) -> None:
     """The twin: the search sees a rule that is wrong."""

@@ -361,6 +361,7 @@ def test_a_file_that_cannot_be_written(path: Path) -> None:
         fit(path)
 
 
+@pytest.mark.slow
 def test_a_ledger_that_stays_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_store, "BUSY_SECONDS", 0.1)
     Ledger(path).open("patients", 1, 1e-6)

@@ -11,7 +11,7 @@ from sfumato.models.gaussian_mixture import GaussianMixture
 
 
 def test_class_weights_are_those_of_the_histograms() -> None:
-    marginals = Marginals(np.array([30.0, 70.0]), (), np.zeros(0))
+    marginals = Marginals(np.array([30.0, 70.0]), 1.0, (), np.zeros(0), np.zeros(0), ())
     counts = np.array([1.0, 3.0, 50.0, 25.0, 25.0])
     classes = np.array([0, 0, 1, 1, 1])
     weights = divide_weights(marginals.weights, classes, counts)

@@ -27,6 +27,8 @@ from sfumato.mechanisms.questions import (
 from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.viewed import Viewed
+from sfumato.schema.view import View
 
 SCORES = score_image([[np.array([-1.0, 1.0]), np.array([0.5, -0.5, 0.0])]] * 2)
 
@@ -85,9 +87,9 @@ def test_frequencies_are_told_as_they_are_asked() -> None:
 
 
 def test_a_flat_answer_about_histograms_comes_apart_by_column() -> None:
-    first, second = unpack(Histograms((2, 3), 2, (0.5, 0.5)), np.arange(10.0))
-    assert first.tolist() == [[0, 1], [5, 6]]
-    assert second.tolist() == [[2, 3, 4], [7, 8, 9]]
+    first, second = unpack(Histograms((2, 3), 2, (0.5, 0.5)), np.arange(14.0))
+    assert first.tolist() == [[0, 1, 2], [7, 8, 9]]
+    assert second.tolist() == [[3, 4, 5, 6], [10, 11, 12, 13]]
 
 
 def test_a_flat_answer_about_groups_comes_apart_by_group() -> None:
@@ -108,7 +110,13 @@ def test_a_flat_answer_about_features_is_a_gram_matrix_and_sums_by_class() -> No
 
 
 def test_questions_are_described() -> None:
-    assert describe(Histograms((2, 3), 2, (0.5, 0.5))) == {"kind": "histograms", "classes": 2, "bins": [2, 3]}
+    plain = {"kind": "histograms", "classes": 2, "bins": [2, 3], "nowhere": "first"}
+    histograms = Histograms((2, 3), 2, (0.5, 0.5))
+    assert describe(histograms) == plain
+    view = View((4, 1), (9, 3), (np.array([0, 5]), np.arange(3)))
+    assert describe(Viewed(view, histograms)) == plain | {"columns": [4, 1], "starts": [[0, 5], [0, 1, 2]]}
+    moments = feature_moments(SCORES, 2.0, 2, (0.4, 0.6))
+    assert describe(Viewed(view, moments)) == describe(moments)
     assert describe(GroupSums(latent_space(SCORES, [2.0, 2.0]), (0.3, 0.7))) == {
         "kind": "group sums",
         "groups": 2,

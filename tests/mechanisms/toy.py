@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.config import option
-from sfumato.encoding.marginals import clean
+from sfumato.encoding.marginals import Counted, clean
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms import Plan, Public
-from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.asker import Asker, Seen
 from sfumato.mechanisms.budget import Share, as_rounds
 from sfumato.mechanisms.questions import unpack
 from sfumato.models import GaussianMixture, MixtureModel
@@ -46,9 +46,9 @@ class Independent:
         """Ask it, and draw every column by itself."""
         layout = plan.layout
         query = Histograms(layout.sizes, layout.classes, plan.part(tuple))
-        answer = curator.total("histograms", query, plan.budget("histograms", curator.remaining))
-        sd = np.array([cells[0, 0] for cells in unpack(query, answer.sd)])
-        marginals = clean(unpack(query, answer.values), sd, layout.bins)
+        answer = Seen(curator, layout).total("histograms", query, plan.budget("histograms", curator.remaining))
+        columns = zip(unpack(query, answer.values), unpack(query, answer.sd), strict=True)
+        marginals = clean([Counted.of(noisy, sd[0, 0]) for noisy, sd in columns], layout.bins)
         dim = len(layout.names)
         mixture = GaussianMixture(
             marginals.weights, np.zeros((layout.classes, dim)), np.stack([np.eye(dim)] * layout.classes)

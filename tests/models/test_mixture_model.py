@@ -252,7 +252,7 @@ def test_a_given_number_by_filtering(wide: sf.Release) -> None:
 
 def test_the_weights_of_a_condition_are_those_of_its_components(small: sf.Release, truth: FloatArray) -> None:
     for given in GIVEN:
-        weights = Held.of(small.model, given).condition.weights
+        weights = Held.of(small.model, given, small.modelling).condition.weights
         assert len(weights) == small.model.mixture.components
         by_class = np.bincount(small.model.mixture.component_class, weights)
         expected = np.where(held(given), truth, 0.0).reshape(-1, 2).sum(axis=0)

@@ -93,7 +93,7 @@ def test_it_charges_then_announces_then_looks_then_draws() -> None:
     assert scene.left_when_looking == [0.75]
     assert scene.announced == list(scene.budget.spends)
     assert scene.announced[0].name == "counts"
-    assert answer.values.shape == answer.sd.shape == (7,)
+    assert answer.values.shape == answer.sd.shape == (10,)
     assert scene.curator().answers == ()
 
 

@@ -131,14 +131,14 @@ def test_an_honest_query_passes() -> None:
     engine = engine_of()
     answer = Client(curator_of(engine)).total("honest", HONEST, 0.5)
     assert engine.looked == 1
-    assert answer.values.shape == (12,)
+    assert answer.values.shape == (16,)
 
 
 TAMPERED: dict[str, Any] = {
     "sensitivity": lambda self, adjacency: 1e-9,
     "reach": Reach(1e-9, 1e-9, 1e-9, False, 1),
-    "weights": np.full(12, 1e9),
-    "total": lambda batch: np.zeros(12, dtype=np.int64),
+    "weights": np.full(16, 1e9),
+    "total": lambda batch: np.zeros(16, dtype=np.int64),
 }
 
 

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.private.queries.helpers import seen_in
 
 from sfumato.mechanisms.questions import (
     around,
@@ -73,7 +74,7 @@ def queries() -> list[Query]:
     cells = cells_at(score_image(tables), [rng.normal(scale=4.0, size=(size, columns)) for size in (3, 2)])
     parted = latent_space(around(cells), [3.0, 1.0, 9.0, 2.0, 5.0], cells=cells)
     waves = wave_image(score_image(tables), rng.normal(size=(6, columns)))
-    return [
+    asked: list[Query] = [
         Histograms(LAYOUT.sizes, 2, (1 / columns,) * columns),
         GroupSums(latent_space(score_image(tables), [3.0, 1.0], maps), (0.1, 0.5, 0.4), "outer"),
         GroupSums(parted, (0.1, 0.5, 0.4), "outer"),
@@ -81,6 +82,7 @@ def queries() -> list[Query]:
         label_gradient(label_model(np.array([-0.4]), tables[:1]), tables[1:], 5.0),
         GroupSums(Latent(waves, (waves.longest,) * 2), (0.2, 0.8)),
     ]
+    return [seen_in(LAYOUT, query) for query in asked]
 
 
 QUERIES = queries()
@@ -371,8 +373,8 @@ def test_an_odd_cell_of_a_frame_stands_alone(case: tuple[list[Any], Any, int]) -
         ("age", "-inf", 0),
         ("age", "9" * 400, 100),
         ("age", "-0.0", 0),
-        ("dose", "twelve", LAYOUT.sizes[1] - 1),
-        ("dose", "-0.0", LAYOUT.bins[1].code(np.zeros(1))[0]),  # type: ignore[union-attr]
+        ("dose", "twelve", LAYOUT.cells[1] - 1),
+        ("dose", "-0.0", LAYOUT.bins[1].cell(np.zeros(1))[0]),  # type: ignore[union-attr]
         ("code", "1.0", 0),
         ("code", "01", 1),
         ("code", "2", -1),
@@ -446,7 +448,7 @@ def chosen(rows: list[tuple[str, tuple[str, ...]]], most: int) -> Coded:
 
 def sum_of(query: Query, rows: Coded) -> NDArray[np.int64]:
     table = np.array(rows, dtype=np.int64).reshape(-1, 1 + len(LAYOUT.names))
-    return query.total(Batch(table[:, 1:].T.astype(np.int16), table[:, 0]))
+    return query.total(Batch(table[:, 1:].T.astype(np.int32), table[:, 0]))
 
 
 # The check has teeth: readers that infer the type of a column fail it

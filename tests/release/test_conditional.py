@@ -250,7 +250,7 @@ def test_a_sampler_that_keeps_the_class_shares_is_caught(
     ("name", "value"), [("age", 60), ("town", "Kiel"), ("town", None), ("gain", 0), ("seen", None), ("height", 1.8)]
 )
 def test_classes_follow_bayes_rule(name: str, value: Any, release: sf.Release) -> None:
-    condition = Held.of(release.model, {name: value}).condition
+    condition = Held.of(release.model, {name: value}, release.modelling).condition
     mixture, j = release.model.mixture, release.layout.names.index(name)
     likelihoods = []
     for k, boxes in enumerate(condition.boxes):
@@ -270,7 +270,7 @@ def test_classes_follow_bayes_rule(name: str, value: Any, release: sf.Release) -
 def test_classes_are_those_predicted_from_what_is_given(given: dict[str, Any], binned: sf.Release) -> None:
     row = pd.DataFrame([{"age": "unknown", "town": "unknown"} | given])
     (predicted,) = binned.predict_proba(row).to_numpy()
-    np.testing.assert_allclose(Held.of(binned.model, given).condition.weights, predicted, atol=0.01)
+    np.testing.assert_allclose(Held.of(binned.model, given, binned.modelling).condition.weights, predicted, atol=0.01)
 
 
 # --- what comes out

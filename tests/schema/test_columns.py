@@ -171,6 +171,13 @@ def test_booleans_come_back_as_booleans() -> None:
     assert some.isna().tolist() == [False, False, True]
 
 
+def test_a_declared_spelling_leaves_out_all_others_but_the_stored_ones() -> None:
+    assert Boolean(values={True: "J", False: "N"}).texts == ("false", "true", "0", "1", "N", "J")
+    assert Boolean(values={True: "J", False: "N"}).codes.tolist() == [0, 1, 0, 1, 0, 1]
+    assert Boolean(values={True: 1, False: 2}).texts == ("false", "true", "2", "1")
+    assert "no" in Boolean().texts
+
+
 def test_durations_are_shown_in_words() -> None:
     column = Duration(min=-90, max=timedelta(days=1, hours=1), step="0.5s")
     assert column.model_dump(mode="json", exclude_defaults=True) == {"min": "-1m 30s", "max": "1d 1h", "step": 0.5}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ArgumentError
 from sfumato.schema import conditions
-from sfumato.schema.conditions import LIMITS, Comparison, Condition, parse
+from sfumato.schema.conditions import LIMITS, Comparison, Condition, parse, parse_value
 from sfumato.schema.layout import bins_of
 from sfumato.schema.schema import Boolean, Datetime, Duration, Schema, Time
 
@@ -74,6 +74,15 @@ def held(text: str) -> list[bool]:
         ("age > 1 and (age < 3 and age != 2)", "age > 1 and age < 3 and age != 2"),
         ("0 < age <= 9 != height", "0 < age and age <= 9 and 9 != height"),
         ("not 0 < age < 9", "not (0 < age and age < 9)"),
+        ("if age > 1 then age < 3 or age == 9", "if age > 1 then age < 3 or age == 9"),
+        ("age > 1 and if age > 2 then age < 9 and age > 3", "age > 1 and (if age > 2 then age < 9 and age > 3)"),
+        (
+            "if (if age > 1 then age > 2) then not (if age > 3 then age > 4)",
+            "if (if age > 1 then age > 2) then not (if age > 3 then age > 4)",
+        ),
+        ("if age > 1 then if age > 2 then age > 3", "if age > 1 then (if age > 2 then age > 3)"),
+        ("left - seen > 3 and seen + 3 <= left", "left - seen > 3 and seen + 3 <= left"),
+        ("'2020-02-01' < seen + 2 and 2 + seen < left - 1", "'2020-02-01' < seen + 2 and 2 + seen < left - 1"),
         ("age + height * 2 - -1 > (age + 1) / 2", "age + height * 2 - -1 > (age + 1) / 2"),
         ("age - (height - 1) > -(age + 1)", "age - (height - 1) > -(age + 1)"),
         ("age > 1. or age > .5 or age > 1e2 or age > 007", "age > 1.0 or age > 0.5 or age > 100.0 or age > 7"),
@@ -306,7 +315,15 @@ def test_and_or_not_bind_as_in_python(words: list[str], negated: list[bool]) -> 
         ("seen > 3", "seen is a date, and 3 is none; write one like '2024-12-31'"),
         ("seen > '2020-02-30'", "seen is a date"),
         ("seen > '20200203'", "seen is a date"),
-        ("seen - left > 3", "only numbers can be calculated with"),
+        ("seen + left > 3", "only numbers can be calculated with, not the date seen"),
+        ("3 - seen > 3", "only numbers can be calculated with, not the date seen"),
+        ("seen * 2 > 3", "only numbers can be calculated with, not the date seen"),
+        ("seen + 3 > 3", "seen + 3 is a date, and 3 is none"),
+        ("seen - left > '2020-01-01'", "the number seen - left and the text '2020-01-01' cannot be compared"),
+        ("if age > 3", "it ends too early; 'then' is expected"),
+        ("if age then age > 3", "age is neither true nor false"),
+        ("if age > 3 then age", "age is neither true nor false"),
+        ("then age > 3", "unexpected 'then' at letter 1"),
         ("1 < 2", "1 < 2 speaks of no column"),
         ("age in []", "unexpected ']' at letter 9"),
         ("age in [height]", "height is no number and no quoted text"),
@@ -468,6 +485,61 @@ def test_suggestions_do_not_compare_names_without_end() -> None:
 def test_a_comparison_is_one_node() -> None:
     found = parse("age > 1", COLUMNS)
     assert found == Comparison(">", conditions.ColumnOf("age", "number"), conditions.Constant(1))
+
+
+# --- rules, days and rounding
+
+
+def test_if_then_is_the_opposite_of_one_without_the_other() -> None:
+    assert held("if age > 40 then height < 1") == held("not age > 40 or height < 1")
+
+
+def test_days_are_added_and_subtracted() -> None:
+    days = [None if row["seen"] is None else (row["left"] - row["seen"]).days for row in DICTS]
+    assert held("left - seen > 100") == [apart is not None and apart > 100 for apart in days]
+    assert held("seen + 100 < left") == held("left - seen > 100") == held("seen < left - 100")
+
+
+@pytest.mark.parametrize(
+    ("text", "fails"),
+    [
+        ("x > 3", [False, True, False]),
+        ("x != 3", [False, True, False]),
+        ("not x > 3", [True, False, False]),
+        ("x in [5]", [False, True, False]),
+        ("x not in [3]", [False, True, False]),
+        ("x is missing", [True, True, False]),
+        ("x is not missing", [False, False, True]),
+        ("x > 3 and x is not missing", [False, True, True]),
+        ("x > 3 or x is missing", [False, True, False]),
+        ("if x > 3 then x is missing", [True, False, False]),
+        ("if x is missing then x > 3", [False, False, False]),
+        ("if x < 4 then x > 3", [False, True, False]),
+        ("x + 0 > 3", [False, True, False]),
+    ],
+)
+def test_a_rule_is_broken_where_it_is_known_to_be(text: str, fails: list[bool]) -> None:
+    columns = Schema.of({"columns": {"x": {"type": "number", "min": 0, "max": 9, "missing": True}}}).columns
+    rule, rows = parse(text, columns), pd.DataFrame({"x": [5.0, 3.0, np.nan]})
+    assert rule.fails(rows).tolist() == fails
+    assert not (rule.fails(rows) & rule.holds(rows)).any()
+    assert conditions.Once(rows).keys() == {"x"}
+    assert rule.fails(conditions.Once(rows)).tolist() == fails
+
+
+def test_sums_that_differ_by_rounding_are_equal() -> None:
+    columns = Schema.of({"columns": {name: {"type": "number", "min": -9e9, "max": 9e9} for name in "xyz"}}).columns
+    rows = pd.DataFrame({"x": [0.1, 1e9 + 0.3], "y": [0.2, -1e9], "z": [0.3, 0.3]})
+    assert parse("x + y == z", columns).holds(rows).all()
+    assert not parse("x + y != z", columns).holds(rows).any()
+    assert parse("x + y <= z and x + y >= z", columns).holds(rows).all()
+    assert not parse("x + y == z + 0.001", columns).holds(rows).any()
+
+
+def test_a_value_alone() -> None:
+    assert str(parse_value("age + 2 * height", COLUMNS)) == "age + 2 * height"
+    with pytest.raises(ArgumentError, match="age > 3 is true or false"):
+        parse_value("age > 3", COLUMNS)
 
 
 CLOCKS = {

@@ -28,7 +28,7 @@ def test_codes_are_looked_up_and_nowhere_stays_nowhere() -> None:
         ((0,), (5,), ([0, 5],)),
         ((0,), (5,), ([[0, 1]],)),
         ((0,), (5,), ([0, 2**62, 2**63 - 1, -(2**63), -(2**62), -1, 3],)),  # whose differences wrap around
-        ((0, 0), (5, 5), ([0], [0])),
+        ((0, 0), (5, 5), ([0], [0])),  # or memory would run out from some number of rows on
     ],
 )
 def test_bins_that_are_no_runs_are_refused(columns: tuple, cells: tuple, starts: tuple) -> None:

@@ -1,13 +1,16 @@
 """Tables for tests of what reads them, and all that a cell can be read as."""
 
 import math
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -87,6 +90,20 @@ def one_column(kind: str, column: Sequence[Any], tmp_path: Path) -> Any:
         return path
     if kind == "parquet":
         return parquet_file(tmp_path, pa.table({"c": pa.array(column, pa.string())}))
+    if kind == "excel":
+        book = openpyxl.Workbook(write_only=True)
+        sheet = book.create_sheet()
+        for place, cell in enumerate(["c", *column]):
+            sheet.append([cell, place])
+        book.save(tmp_path / "odd.xlsx")
+        return tmp_path / "odd.xlsx"
+    if kind == "sqlite":
+        path = tmp_path / "odd.sqlite"
+        path.unlink(missing_ok=True)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("CREATE TABLE odd (c)")
+            connection.executemany("INSERT INTO odd VALUES (?)", ((cell,) for cell in column))
+        return path
     return pd.DataFrame({"c": pd.Series(column, dtype=object)})
 
 

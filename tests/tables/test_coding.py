@@ -13,7 +13,7 @@ import pytest
 from sfumato.schema.layout import Layout, bins_of
 from sfumato.schema.schema import Category, Date, Number, Schema
 from sfumato.tables import open_table
-from sfumato.tables.coding import code_cells, code_label, read_batches
+from sfumato.tables.coding import cells_of, code_cells, code_label, read_batches
 
 GRADES = Category(values=(1, "2", 2.5, "A", "true"))
 GRADES_OR_MISSING = Category(values=(1, "2", 2.5, "A", "true"), missing=True)
@@ -146,6 +146,53 @@ def test_columns_are_read_in_the_order_of_the_schema_and_others_ignored() -> Non
 
 def test_a_large_float_category_matches_the_stored_float() -> None:
     assert code_cells(pa.array([1e20]), bins_of(Category(values=(1e20,)))).codes.tolist() == [0]
+
+
+def difference(rules: list[str], **missing: bool) -> Layout:
+    day = {"type": "date", "min": "2020-01-01", "max": "2020-01-31"}
+    columns = {name: day | {"missing": missing.get(name, False)} for name in ("came", "left", "paid")}
+    return Layout.of(Schema.of({"columns": columns, "constraints": rules}))
+
+
+def test_a_difference_is_read_from_the_cells_of_one_row() -> None:
+    layout = difference(["left >= came"])
+    cells = {
+        "came": ["2020-01-03", "2020-01-03T23:00", "2019-05-05", "2020-01-05", "?", None],
+        "left": ["2020-01-04", "2020-01-04T01:00", "2025-01-01", "2020-01-03", "2020-01-03", "2020-01-03"],
+    }
+    found = cells_of(pa.RecordBatch.from_pydict(cells), "left - came", layout)
+    assert found.to_pylist()[:4] == [1, 1, 30, -2]  # each day clamped to its own bounds
+    assert code_cells(found, layout.bins[1]).codes.tolist() == [1, 1, 30, 0, -1, -1]
+
+
+def test_a_difference_has_the_missing_cells_of_its_ends() -> None:
+    layout = difference(["left >= came"], left=True)
+    batch = pa.RecordBatch.from_pydict({"came": ["2020-01-03", "?"], "left": [None, "2020-01-03"]})
+    bins = layout.bins[layout.names.index("left - came")]
+    assert code_cells(cells_of(batch, "left - came", layout), bins).codes.tolist() == [bins.missing] * 2
+
+
+def test_a_difference_from_the_largest_of_several() -> None:
+    layout = difference(["paid >= came", "paid >= left"])
+    batch = pa.RecordBatch.from_pydict(
+        {"came": ["2020-01-03", None], "left": ["2020-01-07", "2020-01-02"], "paid": ["2020-01-09", "2020-01-09"]}
+    )
+    assert cells_of(batch, "paid - max(came, left)", layout).to_pylist() == [2, 7]
+
+
+def test_other_rows_do_not_change_a_difference() -> None:
+    layout = difference(["left >= came"])
+    row = {"came": "2020-01-03", "left": "2020-01-09"}
+    for other in ("2020-01-01", "", "x", "9999-12-31", "inf"):
+        cells = {name: [row[name], other] for name in row}
+        assert cells_of(pa.RecordBatch.from_pydict(cells), "left - came", layout)[0].as_py() == 6
+
+
+def test_a_difference_reads_its_columns_and_no_other() -> None:
+    layout = difference(["left >= came"])
+    table = open_table(pa.table({"paid": ["2020-01-03"], "left": ["2020-01-03"], "came": ["2020-01-03"], "x": [1]}))
+    (batch,) = read_batches(table, layout)
+    assert batch.schema.names == ["came", "left", "paid"]
 
 
 @pytest.mark.parametrize(

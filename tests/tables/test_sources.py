@@ -1,6 +1,7 @@
 """The same table reads the same from every source, and one odd cell changes no other."""
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "duckdb": lambda _: duckdb.connect().from_arrow(stored_table()),
     "duckdb file": lambda tmp_path: _duckdb(tmp_path / "t.db"),
     "excel": lambda tmp_path: _written(_mixed("count", "price", "day", "time"), tmp_path / "t.xlsx"),
-    "sqlite": lambda tmp_path: _written(_mixed("member", "time"), tmp_path / "t.sqlite"),
+    "sqlite": lambda tmp_path: _written(_mixed("time"), tmp_path / "t.sqlite"),
     "structured array": lambda _: object_frame().to_records(index=False),
     "pandas objects": lambda _: object_frame(),
     "pandas arrow types": lambda _: stored_table().to_pandas(types_mapper=pd.ArrowDtype),
@@ -136,12 +137,21 @@ def test_columns_come_in_the_order_asked(source: str, tmp_path: Path) -> None:
 PLAIN = ["1", "1.0", "2020-01-01", "A", " b ", "0.1", ""]
 
 
-@pytest.mark.parametrize("place", [0, 3, len(PLAIN)])
-@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas"])
+STORED = [7, 2.5, True, None, 10**15, float("inf"), b"\xff", b"a"]
+ODD_CELLS: dict[str, list[Any]] = {
+    "csv": [cell for cell in ODD if "\n" not in cell],
+    "parquet": ODD,
+    "pandas": ODD_OBJECTS,
+    "excel": [*(cell for cell in ODD if "\x00" not in cell), *STORED[:5], date(2020, 1, 1)],
+    "sqlite": [*ODD, *STORED],
+}
+
+
+@pytest.mark.parametrize("place", [0, len(PLAIN)])
+@pytest.mark.parametrize("kind", ODD_CELLS)
 def test_one_odd_cell_changes_no_other(kind: str, place: int, tmp_path: Path) -> None:
     expected = readings(open_table(one_column(kind, PLAIN, tmp_path)), "c")
-    odd_cells = ODD_OBJECTS if kind == "pandas" else [cell for cell in ODD if kind != "csv" or "\n" not in cell]
-    for odd in odd_cells:
+    for odd in ODD_CELLS[kind]:
         found = readings(open_table(one_column(kind, [*PLAIN[:place], odd, *PLAIN[place:]], tmp_path)), "c")
         assert found[:place] + found[place + 1 :] == expected
 

@@ -70,6 +70,13 @@ def test_tables_and_views(path: Path) -> None:
         open_table(path, table="seen", query="SELECT 1")
 
 
+def test_truth_values_are_those_of_columns_declared_so(tmp_path: Path) -> None:
+    made = lite(tmp_path / "t.sqlite", "CREATE TABLE t (c BOOLEAN, n INTEGER)")
+    lite(made, "INSERT INTO t VALUES (1, 1), (0, 0), (2, 2), ('x', 3), (NULL, NULL)")
+    assert cell_texts(made) == ["true", "false", "2", "x", ""]
+    assert cell_texts(made, "n") == ["1", "0", "2", "3", ""]
+
+
 def test_what_a_statement_says_is_told_and_what_rows_say_is_not(path: Path) -> None:
     with pytest.raises(TableError, match=r"t.sqlite refuses the query: near \"1\": syntax error$"):
         open_table(path, query="SELEC 1")

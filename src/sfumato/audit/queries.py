@@ -13,7 +13,7 @@ import pandas as pd
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, Insider
 from sfumato.insecure import insecure_bits
-from sfumato.mechanisms.asker import Client
+from sfumato.mechanisms.asker import Client, view_of
 from sfumato.mechanisms.questions import (
     around,
     cells_at,
@@ -30,6 +30,7 @@ from sfumato.private.noise import secure_bits
 from sfumato.private.queries.base import IntArray, Public, Query
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.viewed import Viewed
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source
 from sfumato.schema.layout import FloatArray, Layout
@@ -151,7 +152,13 @@ def wave_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
 
 def _game(claim: Claim, adjacency: Adjacency, query: Query, schema: Schema) -> QueryGame:
     pair, tables = neighbours(adjacency)
-    return QueryGame(pair, claim, adjacency, tables, query, schema)
+    return QueryGame(pair, claim, adjacency, tables, in_bins(query, schema), schema)
+
+
+def in_bins(query: Query, schema: Schema) -> Query:
+    """A question about a schema's bins, as mechanisms ask it of rows that are coded to finer cells."""
+    view = view_of(Layout.of(schema))
+    return query if view is None else Viewed(view, query)
 
 
 def neighbours(adjacency: Adjacency) -> tuple[str, Tables]:

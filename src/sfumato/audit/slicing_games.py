@@ -10,7 +10,7 @@ other mechanism where delta is large enough to be seen: 0.02 rather than 1e-5.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,9 +19,9 @@ import pandas as pd
 from sfumato.accounting import calibrate
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import Insider
-from sfumato.audit.queries import CORNER, GROUP, HIGH, LOW, MIDDLE, NUMBER, RADIUS, Summed
+from sfumato.audit.queries import CORNER, GROUP, HIGH, LOW, MIDDLE, NUMBER, RADIUS, Summed, in_bins
 from sfumato.insecure import insecure_bits
-from sfumato.mechanisms.asker import Client
+from sfumato.mechanisms.asker import Client, view_of
 from sfumato.mechanisms.questions import row_question, score_image
 from sfumato.mechanisms.slicing.row_planning import RowPlan, plan_rows
 from sfumato.private.accounting import Adjacency, Budget
@@ -38,8 +38,9 @@ from sfumato.tables import open_table
 
 NAMES = [f"x{i}" for i in range(6)]
 SPACE = Schema.of({"label": "group", "columns": dict.fromkeys(NAMES, NUMBER) | {"group": GROUP}})
-VECTORS = row_question(score_image([[np.array([-CORNER, 0.0, CORNER])] * len(NAMES)] * 2), classes=2, radius=RADIUS)
-HISTOGRAMS = Histograms((3,) * len(NAMES), 2, (1.0 / len(NAMES),) * len(NAMES))
+IMAGE = score_image([[np.array([-CORNER, 0.0, CORNER])] * len(NAMES)] * 2)
+VECTORS = replace(row_question(IMAGE, classes=2, radius=RADIUS), view=view_of(Layout.of(SPACE)))
+HISTOGRAMS = in_bins(Histograms((3,) * len(NAMES), 2, (1.0 / len(NAMES),) * len(NAMES)), SPACE)
 BESIDE = 0.3  # of what is claimed, the mu that histograms take
 WHERE = "how many rows, and how much noise, learned statistic"
 

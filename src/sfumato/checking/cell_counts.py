@@ -120,7 +120,7 @@ def _bounds(values: Any, bins: Bins) -> Tally:
 
 def _signs(bins: Bins) -> pa.LargeStringArray:
     """What a missing cell reads as: nothing, or what the schema lists under `missing`."""
-    return pa.array(["", *getattr(bins.column, "sentinel_texts", ())], pa.large_string())
+    return pa.array(["", *bins.column.sentinel_texts], pa.large_string())
 
 
 def _absent(cells: pa.Array, signs: pa.LargeStringArray) -> tuple[BoolArray, Counter[str]]:

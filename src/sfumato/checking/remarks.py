@@ -229,9 +229,7 @@ def _how_written(found: ColumnCheck) -> tuple[str, dict[str, Any]]:
 
 
 def _format(what: str, format: str) -> tuple[str, dict[str, Any]]:
-    """The advice to declare how 1234.5 is written, where a schema can say so."""
-    if "format" not in Number.model_fields:
-        return f"; {what}", {}
+    """The advice to declare how 1234.5 is written."""
     return f"; {what}: say `format: {format!r}`", {"format": format}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,10 +22,12 @@ from sfumato.engines import Local
 from sfumato.errors import ArgumentError
 from sfumato.private.engines.local import in_flight, threads
 from sfumato.schema.layout import Bins, Layout, OrderedBins, bins_of
-from sfumato.schema.schema import Column, Number, Schema
+from sfumato.schema.rules import Modelling
+from sfumato.schema.schema import Number, Schema
 from sfumato.tables import open_table, texts
 from sfumato.tables.coding import code_cells, code_label
 from sfumato.tables.table import Table
+from sfumato.tables.typed import typed_columns
 
 SAMPLE_ROWS = 1 << 17  # for hints
 SAMPLED_CELLS = 1 << 23  # fewer rows of a wide table
@@ -89,7 +91,7 @@ class _Pass:
         self._table = table
         self._schema = schema
         self._layout = Layout.of(schema)
-        self._plan = getattr(schema, "plan", None)  # how rules between columns are kept, where a schema can have them
+        self._modelling = schema.modelling
         self._bins = _all_bins(schema, self._layout, table)
         self._read = [*self._bins, *([] if schema.unit is None else [schema.unit.column])]
         for name in self._read:
@@ -155,7 +157,7 @@ class _Pass:
             tally, is_missing = tally_cells(batch.column(name), bins)
             tallies.append(tally)
             empty &= is_missing
-        broken = broken_rows(batch, self._schema.columns, self._plan)
+        broken = broken_rows(batch, self._modelling)
         if self._schema.unit is None:
             return _Counted(tallies, int(empty.sum()), broken, None, 0)
         counted = code_label(batch, self._layout) >= 0
@@ -197,14 +199,12 @@ class _Pass:
         )
 
 
-def broken_rows(batch: pa.RecordBatch, columns: Mapping[str, Column], plan: Any) -> dict[str, int]:
+def broken_rows(batch: pa.RecordBatch, modelling: Modelling) -> dict[str, int]:
     """How many rows of a batch break each rule between columns, by the rule's text."""
-    if plan is None or plan.is_plain:
+    if modelling.is_plain:
         return {}
-    from sfumato.tables.typed import typed_columns  # type: ignore[import-not-found, unused-ignore]
-
-    frame = typed_columns(batch, {name: columns[name] for name in plan.checked})
-    return {rule: int(rows.sum()) for rule, rows in plan.broken(frame).items()}
+    frame = typed_columns(batch, {name: modelling.columns[name] for name in modelling.checked})
+    return {rule: int(rows.sum()) for rule, rows in modelling.broken(frame).items()}
 
 
 def _all_bins(schema: Schema, layout: Layout, table: Table) -> dict[str, Bins]:
@@ -212,7 +212,7 @@ def _all_bins(schema: Schema, layout: Layout, table: Table) -> dict[str, Bins]:
     not read, because they are computed from others, only those that the table has.
     """
     features = dict(zip(layout.names, layout.bins, strict=True))
-    read = {*getattr(layout, "reads", layout.names), schema.label}
+    read = {*layout.reads, schema.label}
     names = [name for name in schema.columns if name in read or name in table.names]
     return {name: features.get(name) or bins_of(schema.columns[name]) for name in names}
 

@@ -21,9 +21,9 @@ from sfumato.schema.grid import FloatArray, Grid, IntArray, Marks, Steps
 
 BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
-BISECTIONS = 60
+PRICE_BISECTIONS = 60
 TAIL = 4.0  # the power by which the density of what noise hides falls with distance: its variance is finite
-NOTHING = 1e-9  # the variance of a count that is known to be none
+NEGLIGIBLE = 1e-9  # the variance of a count that is known to be none
 WIDEST_CUT = 256  # cells that one look may cut a bin into, if there is another look for the rest
 
 
@@ -146,7 +146,7 @@ def taper(level: Level, counts: FloatArray, i: int, cells: IntArray) -> tuple[In
     density = counts.sum(axis=0) / np.maximum(level.widths, 1.0)
     left = density[i - 1] if i > 0 else 0.0
     right = density[i + 1] if i + 1 < len(density) else 0.0
-    weights = (left + NOTHING) * (1.0 + near) ** -TAIL + (right + NOTHING) * (len(own) - near) ** -TAIL
+    weights = (left + NEGLIGIBLE) * (1.0 + near) ** -TAIL + (right + NEGLIGIBLE) * (len(own) - near) ** -TAIL
     doublings = 2 ** np.arange(max(len(own), 1).bit_length()) - 1
     first = np.unique(np.concatenate([doublings, len(own) - doublings]).clip(0, len(own) - 1))
     shares = np.add.reduceat(weights / weights.sum(), first)
@@ -239,7 +239,7 @@ def pool_parts(level: Level, held: FloatArray, within: float) -> tuple[FloatArra
     noise, as in `marginals.pool_alike`, has its share of theirs.
     """
     classes = len(level.counts)
-    share = held / np.maximum(held.sum(axis=0), NOTHING)
+    share = held / np.maximum(held.sum(axis=0), NEGLIGIBLE)
     target = share[:, level.parents] * level.counts.sum(axis=0)
     squares = (level.counts - target) ** 2 / level.variances
     distance = np.stack([np.bincount(level.parents, row, held.shape[1]) for row in squares])
@@ -248,7 +248,7 @@ def pool_parts(level: Level, held: FloatArray, within: float) -> tuple[FloatArra
     alike = (distance < chance)[:, level.parents]
     pooled = level.variances * share[:, level.parents] ** 2 * classes
     spread = np.broadcast_to(level.variances, pooled.shape)
-    return np.where(alike, target, level.counts), np.maximum(np.where(alike, pooled, spread), NOTHING)
+    return np.where(alike, target, level.counts), np.maximum(np.where(alike, pooled, spread), NEGLIGIBLE)
 
 
 def share_out(counts: FloatArray, variances: FloatArray, parents: IntArray, held: FloatArray) -> FloatArray:
@@ -263,7 +263,7 @@ def share_out(counts: FloatArray, variances: FloatArray, parents: IntArray, held
     high = np.maximum.reduceat(ratio, first, axis=1)
     most = np.add.reduceat(1.0 / variances, first, axis=1)  # one part alone can hold all that is wanted
     low = np.minimum.reduceat(ratio, first, axis=1) - wanted * most
-    for _ in range(BISECTIONS):
+    for _ in range(PRICE_BISECTIONS):
         price = (low + high) / 2.0
         given = np.add.reduceat(np.maximum(counts - price[:, place] * variances, 0.0), first, axis=1)
         low, high = np.where(given > wanted, price, low), np.where(given > wanted, high, price)

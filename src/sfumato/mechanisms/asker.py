@@ -77,11 +77,7 @@ class Seen:
 
     def __init__(self, asker: Asker, layout: Layout, columns: Sequence[int] | None = None) -> None:
         self._asker = asker
-        bins = layout.bins
-        finest = layout.groups or (columns is None and all(b.size == b.cells for b in bins))
-        places = tuple(range(len(bins)) if columns is None else columns)
-        cells, starts = tuple(bins[c].cells for c in places), tuple(bins[c].cell_starts for c in places)
-        self._view = None if finest else View(places, cells, starts)
+        self._view = view_of(layout, columns)
 
     @property
     def remaining(self) -> float:
@@ -95,6 +91,15 @@ class Seen:
     def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
         """Every row's vector, of its bins."""
         return self._asker.rows(name, replace(vectors, view=self._view), projection)
+
+
+def view_of(layout: Layout, columns: Sequence[int] | None = None) -> View | None:
+    """How a layout's bins are seen, or those of some columns; None where they are what rows are coded to."""
+    bins = layout.bins
+    if layout.groups or (columns is None and all(each.size == each.cells for each in bins)):
+        return None
+    places = tuple(range(len(bins)) if columns is None else columns)
+    return View(places, tuple(bins[c].cells for c in places), tuple(bins[c].cell_starts for c in places))
 
 
 def encode(question: Any) -> bytes:

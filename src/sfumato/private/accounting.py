@@ -89,8 +89,8 @@ class Budget:
 
     def __init__(self, total: float, slices: Sequence[Slices] = ()) -> None:
         insist(0 < total <= LARGEST_MU, f"the total mu must be above 0 and at most {LARGEST_MU:g}, not {total}")
-        plain = all(type(each) is Slices for each in slices)  # whose cost is computed by the class, not by a subclass
-        insist(plain, "slices must be plain Slices")
+        # What slices cost is computed by the class, not by a subclass.
+        insist(all(type(each) is Slices for each in slices), "slices must be plain Slices")
         self.total = float(total)  # the mu of everything together
         self._remaining = first_safe(self.total**2, lambda square: square <= Fraction(self.total) ** 2, 0.0)
         self._spends: tuple[Spend, ...] = ()

@@ -120,8 +120,7 @@ class Curator:
             self._budget.take(projection)
             spend: Spend | Slices = projection
         else:
-            distance = vectors.distance(self._unit_rows)
-            spend = self._budget.charge(name, distance, projection.mu_squared)
+            spend = self._budget.charge(name, vectors.distance(self._unit_rows), projection.mu_squared)
         self._announce(spend)
         return _shielded(lambda: self._noisy_rows(vectors, spend))
 

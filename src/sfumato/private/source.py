@@ -16,7 +16,7 @@ from sfumato.private.units import TagArray, Units
 from sfumato.schema.layout import NOWHERE, Layout, OrderedBins
 from sfumato.schema.projections import Projection
 from sfumato.tables.cells import numbers, texts
-from sfumato.tables.coding import code_label, find_cells, read_batches, values_of
+from sfumato.tables.coding import cells_of, code_label, find_cells, read_batches, values_of
 from sfumato.tables.table import Table
 
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
@@ -40,7 +40,7 @@ class Source:
     """A table seen through a schema's bins, with the rows that count for each unit of privacy."""
 
     def __init__(self, table: Table, layout: Layout, units: Units | None = None, values: bool = False) -> None:
-        for name in (*layout.names, layout.label, layout.unit):
+        for name in (*layout.reads, layout.label, layout.unit):
             if name is not None:
                 table.place(name)  # a column that is not there is found before any budget is spent
         self._table = table
@@ -103,11 +103,11 @@ class Source:
         fixed = np.full(shape, NOWHERE, dtype=np.int32) if self.public.values else None
         for c, (name, bins) in enumerate(zip(self._layout.names, self._layout.bins, strict=True)):
             if fixed is None or not isinstance(bins, OrderedBins):
-                codes[c] = find_cells(batch.column(name), bins)
+                codes[c] = find_cells(cells_of(batch, name, self._layout), bins)
             elif self._projection is not None:
                 fixed[c] = bins.fixed(numbers(batch.column(name)), FIXED_BITS)
             else:
-                values = values_of(batch.column(name), bins)
+                values = values_of(cells_of(batch, name, self._layout), bins)
                 codes[c], fixed[c] = bins.cell(values), bins.fixed(values, FIXED_BITS)
         projected = None if self._projection is None or fixed is None else self._projection.apply(fixed)
         return Batch(codes, labels, fixed, projected)

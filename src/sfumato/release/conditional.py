@@ -13,7 +13,8 @@ import pandas as pd
 from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION, GivenCell, Model
 from sfumato.schema.conditions import parse
-from sfumato.schema.layout import Layout, OrderedBins
+from sfumato.schema.layout import Bins, CategoryBins, Layout, OrderedBins, bins_of
+from sfumato.schema.rules import Modelling, Moved
 from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
 from sfumato.tables.coding import code_cells
@@ -34,14 +35,25 @@ class Held:
     cells: Mapping[str, GivenCell]
 
     @classmethod
-    def of(cls, model: Model, given: Mapping[str, Any]) -> Held:
-        """Check the given values against the schema and the model."""
-        layout = model.layout
+    def of(cls, model: Model, given: Mapping[str, Any], modelling: Modelling) -> Held:
+        """Check the given values against the schema and the model.
+
+        A column that is modelled by its difference from others can be given together with them, or as missing.
+        """
+        moved = {step.name: step for step in modelling.steps if isinstance(step, Moved)}
         for name in given:
-            if name != layout.label and name not in layout.names:
+            if name not in modelling.columns:
                 raise ArgumentError(f"given: {name!r} is not a column of the release")
-        model.check_given(given)
-        cells = {name: _cell(name, value, layout) for name, value in given.items()}
+            _check_computed(name, given, modelling)
+        model.check_given(name for name in given if name not in moved)
+        layout = model.layout
+        own = {
+            name: _cell(name, value, bins_of(modelling.columns[name]) if name in moved else _bins(name, layout))
+            for name, value in given.items()
+        }
+        cells = {name: cell for name, cell in own.items() if name not in moved}
+        for step in (moved[name] for name in own if name in moved):
+            cells[step.difference] = _difference(step, own, _bins(step.difference, layout))
         return cls(model.condition(cells), layout, cells)
 
     def fixed(self, n: int) -> dict[str, pd.Series[Any]]:
@@ -96,10 +108,42 @@ def _bins(name: str, layout: Layout) -> Any:
     return layout.label_bins if name == layout.label else layout.bins[layout.names.index(name)]
 
 
-def _cell(name: str, value: Any, layout: Layout) -> GivenCell:
+def _check_computed(name: str, given: Mapping[str, Any], modelling: Modelling) -> None:
+    """Refuse a computed column, unless what it is computed from leaves only its difference open."""
+    step = next((step for step in modelling.steps if step.name == name), None)
+    if step is None:
+        return
+    others = [source for source in step.sources if source in modelling.columns]
+    if not isinstance(step, Moved):
+        told = " and ".join(map(repr, others))
+        raise ArgumentError(f"given: {name!r} is computed from {told}: give that instead, or ask for it by where")
+    wanting = [other for other in others if other not in given]
+    if wanting and not _is_absent(given[name]):
+        raise ArgumentError(
+            f"given: {name!r} is modelled by its difference from {wanting[0]!r}: give that too, or ask for it by where"
+        )
+
+
+def _difference(step: Moved, own: Mapping[str, GivenCell], bins: OrderedBins) -> GivenCell:
+    """The difference between a given column and given others."""
+    value = own[step.name].value
+    bases = [np.array(own[base.name].value) for base in step.bases if base.name in own]
+    if value is None or math.isnan(value):
+        return GivenCell(bins.missing, math.nan)
+    apart = float(np.fmin.reduce(bases) - value if step.below else value - np.fmax.reduce(bases))
+    if math.isnan(apart):
+        raise ArgumentError(f"given: {step.name!r} is missing wherever {step.bases[0].name!r} is")
+    _check_place(step.difference, apart, apart, bins)
+    return GivenCell(int(bins.code(np.array([apart]))[0]), apart)
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+
+
+def _cell(name: str, value: Any, bins: Bins) -> GivenCell:
     """A given value as a cell, which must have a place in the schema."""
-    bins = _bins(name, layout)
-    absent = value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+    absent = _is_absent(value)
     plain = value + AS_STORED if isinstance(value, str) else value  # a format is for the cells of the table
     cells = pd.DataFrame({"given": pd.Series([None if absent else plain], dtype=object)})
     (batch,) = open_table(cells).batches(["given"])
@@ -110,8 +154,14 @@ def _cell(name: str, value: Any, layout: Layout) -> GivenCell:
     if cell.values is None:
         return GivenCell(code, None)
     number = float(cell.values[0])
-    if absent:
-        return GivenCell(code, number)
+    if not absent:
+        assert not isinstance(bins, CategoryBins)  # which have no values
+        _check_place(name, value, number, bins)
+    return GivenCell(code, number)
+
+
+def _check_place(name: str, value: Any, number: float, bins: OrderedBins) -> None:
+    """Refuse a number that is outside a column's bounds, or beside its grid."""
     low, high = bins.bounds
     if not low <= number <= high:
         bounds = f"{_said(low, bins)} and {_said(high, bins)}"
@@ -121,7 +171,6 @@ def _cell(name: str, value: Any, layout: Layout) -> GivenCell:
         seconds = "" if bins.column.type in ("number", "date") else " seconds"
         grid = f"from {_said(low, bins)} in steps of {bins.step:.15g}{seconds}"
         raise ArgumentError(f"given: {name} goes {grid}, so it cannot be {value!r}")
-    return GivenCell(code, number)
 
 
 def _said(bound: float, bins: OrderedBins) -> str:

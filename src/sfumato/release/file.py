@@ -161,7 +161,7 @@ def _read(archive: zipfile.ZipFile, path: str | Path) -> Release:
             raise ReleaseError(f"{path}: {what}")
 
     document, schema = _document(archive, path)
-    _check_room(sum(map(_most_bins, schema.columns.values())), 8, path)
+    _check_room(sum(map(_most_bins, schema.modelling.modelled.values())), 8, path)
     layout = _layout(document, schema, insist)
     kind = _kind(document.model.kind, insist)
     guarantee = read_guarantee(document.guarantee, schema, kind.row_spends, insist)

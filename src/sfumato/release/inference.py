@@ -6,31 +6,42 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from scipy.special import logsumexp
 
 from sfumato.models.base import CodedRows, Model
+from sfumato.release.keeping import Keeping
 from sfumato.schema.layout import CategoryBins, FloatArray, IntArray, Layout
+from sfumato.schema.rules import Modelling
 from sfumato.tables import numbers, open_table
-from sfumato.tables.coding import code_cells, code_label, read_batches
+from sfumato.tables.coding import cells_of, code_cells, code_label, read_batches
+from sfumato.tables.table import Table
+from sfumato.tables.typed import typed_columns
 
 
-def class_probabilities(model: Model, table: Any) -> FloatArray:
-    """p(class | x) for each row of a table, (rows, classes)."""
-    parts = [model.log_posterior(_no_rows(model.layout))]  # a model that cannot says so before a table is opened
-    parts += [model.log_posterior(_coded(batch, model.layout)) for batch in _batches(table, model.layout, False)]
-    return np.exp(np.concatenate(parts))
+def class_probabilities(model: Model, table: Any, modelling: Modelling, keeping: Keeping | None) -> FloatArray:
+    """p(class | x) for each row of a table, (rows, classes); of classes with which a row keeps the rules, if any."""
+    parts = [
+        np.exp(model.log_posterior(_no_rows(model.layout)))
+    ]  # a model that cannot says so before a table is opened
+    for batch in _batches(open_table(table), model.layout, modelling):
+        plain = np.exp(model.log_posterior(_coded(batch, model.layout)))
+        kept = plain * np.exp(_log_weights(batch, model.layout, modelling, keeping))
+        total = kept.sum(axis=1, keepdims=True)
+        parts.append(np.where(total > 0, kept / np.where(total > 0, total, 1.0), plain))
+    return np.concatenate(parts)
 
 
-def log_density(model: Model, table: Any) -> FloatArray:
-    """The log density of each row: log p(x, y) where its label is known, else log p(x)."""
+def log_density(model: Model, table: Any, modelling: Modelling, keeping: Keeping | None) -> FloatArray:
+    """The log density of each row: log p(x, y) where its label is known, else log p(x); -inf where it breaks a rule."""
     layout = model.layout
     model.log_joint(_no_rows(layout))  # a model that cannot says so before a table is opened
     opened = open_table(table)
     with_label = layout.label is not None and layout.label in opened.names
     parts = [np.zeros(0)]
-    for batch in _batches(opened, layout, with_label):
-        joint = model.log_joint(_coded(batch, layout))
+    for batch in _batches(opened, layout, modelling):
+        joint = model.log_joint(_coded(batch, layout)) + _log_weights(batch, layout, modelling, keeping)
         found = np.asarray(logsumexp(joint, axis=1))
         if with_label:
             labels = code_label(batch, layout)
@@ -40,8 +51,27 @@ def log_density(model: Model, table: Any) -> FloatArray:
     return np.concatenate(parts)
 
 
-def _batches(table: Any, layout: Layout, with_label: bool) -> Iterator[pa.RecordBatch]:
-    return read_batches(open_table(table), layout, layout.label if with_label else None)
+def _batches(table: Table, layout: Layout, modelling: Modelling) -> Iterator[pa.RecordBatch]:
+    """The batches of a table with what the model reads, and the label and columns of rules that it happens to have."""
+    rules = [layout.label, *modelling.checked]
+    return read_batches(table, layout, *(n for n in dict.fromkeys(rules) if n in table.names and n not in layout.reads))
+
+
+def _log_weights(batch: pa.RecordBatch, layout: Layout, modelling: Modelling, keeping: Keeping | None) -> FloatArray:
+    """(rows, classes): by how much likelier than by the model a row of that class is, given the rules."""
+    n, label, label_bins = batch.num_rows, layout.label, layout.label_bins
+    found = np.zeros((n, layout.classes))
+    if keeping is None:
+        return found
+    columns = typed_columns(batch, {name: modelling.columns[name] for name in modelling.checked})
+    for name in layout.differences:
+        columns[name] = pd.Series(numbers(cells_of(batch, name, layout)))
+    for k in range(layout.classes):
+        if label is not None and label_bins is not None:
+            columns[label] = label_bins.decode(np.full(n, k), np.full(n, 0.5))
+        broken = np.logical_or.reduce([np.zeros(n, dtype=bool), *modelling.broken(columns).values()])
+        found[:, k] = np.where(broken, -np.inf, keeping.log_weights(columns, n) - keeping.log_share)
+    return found
 
 
 def _no_rows(layout: Layout) -> CodedRows:
@@ -52,7 +82,8 @@ def _no_rows(layout: Layout) -> CodedRows:
 def _coded(batch: pa.RecordBatch, layout: Layout) -> CodedRows:
     if layout.groups:  # of numbers, which are projected: nobody asks for their bins
         return CodedRows((), tuple(numbers(batch.column(name)) for name in layout.names))
-    cells = [code_cells(batch.column(name), bins) for name, bins in zip(layout.names, layout.bins, strict=True)]
+    read = ((cells_of(batch, name, layout), bins) for name, bins in zip(layout.names, layout.bins, strict=True))
+    cells = [code_cells(each, bins) for each, bins in read]
     return CodedRows(tuple(cell.codes for cell in cells), tuple(cell.values for cell in cells))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,12 @@ from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
 from sfumato.models import GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
+from sfumato.release.keeping import FITTING, Keeping, keep_rules
 from sfumato.release.unread import Unread, find_unread
 from sfumato.schema.columns import Category, Column, Datetime, Number
+from sfumato.schema.conditions import Mask, Once
 from sfumato.schema.layout import NOWHERE, FloatArray, Layout
+from sfumato.schema.rules import Modelling
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 from sfumato.training.settings import Training
@@ -69,6 +73,17 @@ class Release:
     def layout(self) -> Layout:
         """The public bins of the schema."""
         return self.model.layout
+
+    @cached_property
+    def modelling(self) -> Modelling:
+        """What is modelled and what is computed, so that rows keep the rules between columns."""
+        return self.schema.modelling
+
+    @cached_property
+    def keeping(self) -> Keeping:
+        """How rows that keep the rules are weighed, from rows drawn with a fixed seed."""
+        drawn = self._columns(FITTING.rows, np.random.default_rng(0), None)
+        return Keeping.of(self.modelling, drawn, self.modelling.complete(drawn)[1])
 
     @property
     def encoding(self) -> str:
@@ -156,7 +171,10 @@ class Release:
         """
         if self.schema.label is None:
             raise ArgumentError("this release has no label, so there is nothing to predict")
-        return pd.DataFrame(class_probabilities(self.model, table), columns=self.layout.class_names())
+        probabilities = class_probabilities(
+            self.model, table, self.modelling, None if self.modelling.is_plain else self.keeping
+        )
+        return pd.DataFrame(probabilities, columns=self.layout.class_names())
 
     def log_density(self, table: Any) -> FloatArray:
         """The log density of each row: log p(x), or log p(x, y) where the table has the label column.
@@ -164,6 +182,8 @@ class Release:
         A probability mass in categories, atoms and stepped columns, a density in the others. Cells that
         have no place in the schema are integrated out. Integrals over boxes of a latent Gaussian are
         evaluated on a fixed set of quasi-random points: deterministic, right to a few percent on most rows.
+        Rows that break a rule of the schema have none: -inf. The others are those of `sample`, weighed and counted
+        among 65,536 rows drawn with a fixed seed: where few rows keep the rules, it is right to a few percent too.
 
         Args:
             table: Rows with the schema's features: whatever `open_table` takes.
@@ -174,7 +194,7 @@ class Release:
         Raises:
             ArgumentError: If the model has no density.
         """
-        return log_density(self.model, table)
+        return log_density(self.model, table, self.modelling, None if self.modelling.is_plain else self.keeping)
 
     def train(
         self,
@@ -255,20 +275,33 @@ class Release:
         rng = np.random.default_rng(seed)
         if given is not None and not isinstance(given, Mapping):
             raise ArgumentError("given must be a mapping of columns to values, like {'income': '>50K'}")
-        held = Held.of(self.model, given) if given else None
+        held = Held.of(self.model, given, self.modelling) if given else None
         if where is not None:
             return keep_where(lambda size: self._frame(size, rng, held), int(n), row_filter(where, self.schema))
         sizes = (min(BATCH_ROWS, int(n) - start) for start in range(0, max(int(n), 1), BATCH_ROWS))
         return (self._frame(size, rng, held) for size in sizes)
 
     def _frame(self, n: int, rng: np.random.Generator, held: Held | None) -> pd.DataFrame:
+        """Rows that keep the rules."""
+        if self.modelling.is_plain:
+            return self.modelling.complete(self._columns(n, rng, held))[0]
+        return keep_rules(lambda size: self._weighed(size, rng, held), n, float(np.exp(self.keeping.log_share)))
+
+    def _weighed(self, n: int, rng: np.random.Generator, held: Held | None) -> tuple[pd.DataFrame, Mask]:
+        """Rows as the model draws them, and which of them are to be kept."""
+        columns = self._columns(n, rng, held)
+        frame, kept = self.modelling.complete(columns)
+        return frame, kept & (np.log(rng.random(n)) < self.keeping.log_weights(columns, n))
+
+    def _columns(self, n: int, rng: np.random.Generator, held: Held | None) -> Once:
+        """The modelled columns, as the model draws them."""
         decoded, labels = self.model.draw(n, rng, None if held is None else held.condition)
         columns = dict(zip(self.layout.names, decoded, strict=True))
         if self.layout.label is not None and self.layout.label_bins is not None:
             columns[self.layout.label] = self.layout.label_bins.decode(labels, rng.random(n))
         if held is not None:
             columns |= {name: fixed.astype(columns[name].dtype) for name, fixed in held.fixed(n).items()}
-        return pd.DataFrame({name: columns[name] for name in self.schema.columns})
+        return Once(columns)
 
     def _arrow(self, frame: pd.DataFrame) -> pa.RecordBatch:
         """Rows as Arrow. Categories get their type from the schema: drawn values would vary it by batch."""

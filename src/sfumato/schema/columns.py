@@ -7,7 +7,7 @@ of them each of its `texts` leads.
 >>> Time(step="15 min").span.step, Time().typed(np.array([30_600.0]), None).tolist()
 (900.0, [datetime.time(8, 30)])
 >>> Boolean(values={True: "J", False: "N"}).texts
-('false', 'true', 'N', 'J')
+('false', 'true', '0', '1', 'N', 'J')
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     SerializerFunctionWrapHandler,
+    ValidationError,
     field_validator,
     model_serializer,
     model_validator,
@@ -63,6 +64,8 @@ class Limits:
     directions: int = 1024  # that a group is projected to: their second moment is asked
     entries: int = 1 << 22  # of a projection's matrix
     format_letters: int = 64
+    rules: int = 1000
+    rule_letters: int = 50_000  # of all rules together: every synthetic row is held against each of them
     yaml_letters: int = 1 << 22  # PyYAML reads them slowly
     yaml_items: int = 1 << 20  # each alias counted as what it stands for
 
@@ -151,12 +154,68 @@ class Span(NamedTuple):
     atoms: tuple[float, ...] = ()
 
 
+def category_text(value: CategoryValue) -> str:
+    """A value of a category as cells are compared with it.
+
+    >>> category_text(1.0), category_text(" a "), category_text("TRUE")
+    ('1', 'a', 'true')
+    """
+    return canonical(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+
+
+class Lookup(BaseModel):
+    """How a column follows from another one, a category: value by value. Values are compared as text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_by_name=True)
+
+    source: str = Field(alias="from")
+    map: dict[str, CategoryValue] = Field(min_length=1, max_length=LIMITS.bins)
+
+    @field_validator("source")
+    @classmethod
+    def _writable(cls, source: str) -> str:
+        check_text(source)
+        return source
+
+    @field_validator("map", mode="before")
+    @classmethod
+    def _by_text(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        if any(isinstance(item, (bool, type(None))) for pair in data.items() for item in pair):
+            raise ValueError("YAML reads an unquoted yes, no, true, false or null as such; quote it")
+        if any(not isinstance(key, (str, int, float)) for key in data):
+            raise ValueError("it maps texts or numbers")
+        texts = [category_text(key) for key in data]
+        for text in (*texts, *(value for value in data.values() if isinstance(value, str))):
+            check_text(text)
+        if len(set(texts)) < len(texts):
+            raise ValueError("it maps a value twice")
+        return dict(zip(texts, data.values(), strict=True))
+
+
 class _Column(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     missing: Annotated[bool, Field(strict=True)] = False
     sentinels: tuple[CategoryValue, ...] = ()
     """What means missing besides an empty cell; a schema says it as `missing: [...]`."""
+    derived: str | Lookup | None = None
+    """What the column is computed from; it is not modelled then."""
+
+    @field_validator("derived", mode="before")
+    @classmethod
+    def _read_derived(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            try:
+                return Lookup.model_validate(data)
+            except ValidationError as error:
+                problem = error.errors(include_url=False, include_context=False)[0]
+                where = ".".join(map(str, problem["loc"]))
+                raise ValueError(f"{where}: {problem['msg'].removeprefix('Value error, ')}") from None
+        if data is not None and not isinstance(data, str | Lookup):
+            raise ValueError("write a value such as 'a + b', or {from: COLUMN, map: {VALUE: VALUE}}")
+        return data
 
     @model_validator(mode="before")
     @classmethod
@@ -433,15 +492,6 @@ class Listed(_Column):
         """Levels by their places; the place behind them is a missing value."""
 
 
-def category_text(value: CategoryValue) -> str:
-    """A value of a category as cells are compared with it.
-
-    >>> category_text(1.0), category_text(" a "), category_text("TRUE")
-    ('1', 'a', 'true')
-    """
-    return canonical(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
-
-
 class Category(Listed):
     """One of a public list of values, compared as text (1.0 as 1)."""
 
@@ -535,8 +585,10 @@ class Boolean(Listed):
     @property
     def _spellings(self) -> list[tuple[str, bool]]:
         if self.values is not None:
-            declared = ((category_text(self.values[truth]), truth) for truth in (False, True))
-            return [("false", False), ("true", True), *declared]
+            declared = [(category_text(self.values[truth]), truth) for truth in (False, True)]
+            by_number = any(text.isdigit() for text, _ in declared)  # and then other numbers have other meanings
+            stored = [("false", False), ("true", True)] + ([] if by_number else [("0", False), ("1", True)])
+            return stored + declared
         cases = (str.lower, str.capitalize, str.upper)
         return [(case(word), truth) for truth, words in TRUTHS.items() for word in words for case in cases]
 

@@ -4,7 +4,8 @@ The text becomes a tree of the frozen nodes below, and there is nothing else tha
 subscripts or powers. Columns and values are checked against the schema, so that a misspelt one is refused before a row
 is drawn. The grammar, from what binds last to what binds first:
 
-    condition   =  condition or condition  |  condition and condition  |  not condition  |  (condition)
+    condition   =  if condition then condition
+                |  condition or condition  |  condition and condition  |  not condition  |  (condition)
                 |  value (< value)...  |  value in [constant, ...]  |  value not in [constant, ...]
                 |  column is missing  |  column is not missing
     value       =  value + value  |  value - value  |  value * value  |  value / value  |  -value  |  (value)
@@ -13,11 +14,14 @@ is drawn. The grammar, from what binds last to what binds first:
     constant    =  a number, true, false, or text in ' or ", the quote in it doubled; dates and times are such text
 
 `<` stands for any of < <= > >= == !=, and a chain such as 0 < x <= 9 is read as 0 < x and x <= 9. |, & and ~ are other
-spellings of or, and, not. Numbers are compared and calculated with; dates, times and durations are compared; categories
-are compared as text by ==, != and in, and so are truth values, which are also conditions by themselves.
+spellings of or, and, not. Numbers are compared and calculated with; dates, times and durations are compared, a number
+of days is added to or taken from dates, and the difference of two dates is a number of days; categories are compared
+as text by ==, != and in, and so are truth values, which are also conditions by themselves.
 
 Each condition is true or false. A comparison of what is missing is false, also with != and not in; so is one of what
-cannot be calculated (a division by 0). Only `is missing` holds for it, and `not` of what is false.
+cannot be calculated (a division by 0). Only `is missing` holds for it, and `not` of what is false. A rule of a schema
+is a condition that no row may break, and a row breaks it where it is known to be wrong (`Condition.fails`): what is
+missing breaks no comparison. So do WHERE and CHECK of SQL differ.
 
 >>> from sfumato.schema.schema import Category, Number
 >>> columns = {"age": Number(min=0, max=120), "home town": Category(values=("Ulm", "Bonn"), missing=True)}
@@ -72,6 +76,7 @@ class Limits:
     letters: int = 20_000  # of a condition
     tokens: int = 2_000  # of a condition
     depth: int = 100  # nodes, or parentheses and signs, within each other: far from the interpreter's own limit
+    rounding: float = 2.0**-48  # of what is added and subtracted: a smaller difference of results is none
     shown: int = 60  # letters of a condition in a message
     alike: int = 64  # letters of a name for which another is suggested
     listed: int = 10  # categories in a message
@@ -82,11 +87,13 @@ LIMITS = Limits()
 Kind: TypeAlias = Literal["number", "date", "datetime", "time", "duration", "category", "boolean"]
 Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Frame: TypeAlias = pd.DataFrame | Mapping[str, Any]  # a frame, or the columns of one by name
 
 
 class Power(IntEnum):
     """How tightly each operator binds."""
 
+    IF = 0
     OR = 1
     AND = 2
     NOT = 3
@@ -98,7 +105,7 @@ class Power(IntEnum):
 
 
 SPELLINGS = {"|": "or", "&": "and", "~": "not"}
-KEYWORDS = {"or", "and", "not", "in", "is", "missing", "true", "false"}
+KEYWORDS = {"if", "then", "or", "and", "not", "in", "is", "missing", "true", "false"}
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -191,8 +198,12 @@ class Value(Node):
         return Power.ATOM
 
     @abstractmethod
-    def values(self, frame: pd.DataFrame) -> Array:
+    def values(self, frame: Frame) -> Array:
         """Numbers, also for dates, times and truth values (NaN where missing), or texts of categories (or None)."""
+
+    def magnitude(self, frame: Frame) -> Array:
+        """How large the numbers are that it is calculated from, for what rounding may do to it."""
+        return np.abs(self.values(frame))
 
 
 class Condition(Node):
@@ -203,7 +214,7 @@ class Condition(Node):
         return Power.COMPARISON
 
     @abstractmethod
-    def holds(self, frame: pd.DataFrame) -> Mask:
+    def holds(self, frame: Frame) -> Mask:
         """For which rows of a frame it holds.
 
         Args:
@@ -212,6 +223,31 @@ class Condition(Node):
         Returns:
             One truth value for each row.
         """
+
+    def fails(self, frame: Frame) -> Mask:
+        """Which rows of a frame break it as a rule: those that it is known not to hold for.
+
+        Args:
+            frame: as for `holds`.
+
+        Returns:
+            One truth value for each row: where cells are missing, a comparison of them neither holds nor fails.
+        """
+        return ~self.holds(frame)
+
+
+class Once(dict[str, Any]):
+    """The columns of a frame by name, each of which is read only once, however many conditions ask."""
+
+    def __init__(self, columns: Frame) -> None:
+        super().__init__(columns)
+        self._found: dict[ColumnOf, Any] = {}
+
+    def read(self, column: ColumnOf) -> Any:
+        """What the cells of a column are."""
+        if column not in self._found:
+            self._found[column] = column.of_cells(self[column.name])
+        return self._found[column]
 
 
 @dataclass(frozen=True)
@@ -231,12 +267,23 @@ class ColumnOf(Value):
     def columns(self) -> frozenset[str]:
         return frozenset([self.name])
 
-    def values(self, frame: pd.DataFrame) -> Array:
-        cells = frame[self.name]
-        if self.kind != "category":
-            return COUNTS[self.kind](cells)
-        codes, found = pd.factorize(cells)  # -1 for a missing cell, which is the last of the texts
-        return np.array([*map(category_text, found), None], dtype=object)[codes]
+    def values(self, frame: Frame) -> Array:
+        if self.kind == "category":
+            codes, found = self.coded(frame)
+            return found[codes]
+        return np.asarray(self._read(frame))
+
+    def coded(self, frame: Frame) -> tuple[Array, Array]:
+        """Of a category the place of each row's text, and the texts; the last, whose place is -1, is a missing one."""
+        codes, found = self._read(frame)
+        return codes, found
+
+    def _read(self, frame: Frame) -> Any:
+        return frame.read(self) if isinstance(frame, Once) else self.of_cells(frame[self.name])
+
+    def of_cells(self, cells: pd.Series[Any]) -> Any:
+        """What the cells of the column are, in the unit in which it counts."""
+        return _texts_of(cells) if self.kind == "category" else COUNTS[self.kind](cells)
 
     def __str__(self) -> str:
         return written_name(self.name)
@@ -255,7 +302,7 @@ class Constant(Value):
     def parts(self) -> tuple[Node, ...]:
         return ()
 
-    def values(self, frame: pd.DataFrame) -> Array:
+    def values(self, frame: Frame) -> Array:
         return np.array(self._counted(), dtype=object if self.kind == "category" else np.float64)
 
     def _counted(self) -> int | float | str:
@@ -289,8 +336,11 @@ class Negative(Value):
     def parts(self) -> tuple[Node, ...]:
         return (self.operand,)
 
-    def values(self, frame: pd.DataFrame) -> Array:
+    def values(self, frame: Frame) -> Array:
         return np.asarray(-self.operand.values(frame))
+
+    def magnitude(self, frame: Frame) -> Array:
+        return self.operand.magnitude(frame)
 
     def __str__(self) -> str:
         return f"-{self.operand._within(Power.SIGN)}"
@@ -298,11 +348,15 @@ class Negative(Value):
 
 @dataclass(frozen=True)
 class Arithmetic(Value):
-    """Two numbers joined by + - * or /; not finite where there is no result."""
+    """Two numbers joined by + - * or /, or days added to and taken from dates; not finite where there is no result."""
 
     operation: str
     left: Value
     right: Value
+
+    @property
+    def kind(self) -> Kind:
+        return "number" if self.left.kind == self.right.kind else "date"
 
     @property
     def power(self) -> int:
@@ -311,9 +365,14 @@ class Arithmetic(Value):
     def parts(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 
-    def values(self, frame: pd.DataFrame) -> Array:
+    def values(self, frame: Frame) -> Array:
         with np.errstate(all="ignore"):
             return np.asarray(ARITHMETIC[self.operation](self.left.values(frame), self.right.values(frame)))
+
+    def magnitude(self, frame: Frame) -> Array:
+        joined = operator.add if self.operation in "+-" else ARITHMETIC[self.operation]
+        with np.errstate(all="ignore"):
+            return np.asarray(joined(self.left.magnitude(frame), self.right.magnitude(frame)))
 
     def __str__(self) -> str:
         return f"{self.left._within(self.power)} {self.operation} {self.right._within(self.power + 1)}"
@@ -321,7 +380,10 @@ class Arithmetic(Value):
 
 @dataclass(frozen=True)
 class Comparison(Condition):
-    """Two values of one kind compared; false where one of them is missing."""
+    """Two values of one kind compared; false where one of them is missing.
+
+    Results of a calculation that differ by no more than it rounds are equal: 0.1 + 0.2 == 0.3.
+    """
 
     operation: str
     left: Value
@@ -330,9 +392,26 @@ class Comparison(Condition):
     def parts(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 
-    def holds(self, frame: pd.DataFrame) -> Mask:
+    def holds(self, frame: Frame) -> Mask:
+        found, known = self._compare(frame)
+        return np.asarray(found & known, dtype=bool)
+
+    def fails(self, frame: Frame) -> Mask:
+        found, known = self._compare(frame)
+        return np.asarray(~found & known, dtype=bool)
+
+    def _compare(self, frame: Frame) -> tuple[Mask, Mask]:
+        """What the comparison says, and for which rows it says anything."""
+        if isinstance(self.left, ColumnOf) and self.left.kind == "category" and isinstance(self.right, Constant):
+            codes, texts = self.left.coded(frame)
+            return np.asarray(COMPARISONS[self.operation](texts, self.right.value), dtype=bool)[codes], codes >= 0
         left, right = self.left.values(frame), self.right.values(frame)
-        return np.asarray(COMPARISONS[self.operation](left, right) & _known(left) & _known(right), dtype=bool)
+        known = _known(left) & _known(right)
+        if isinstance(self.left, Arithmetic) or isinstance(self.right, Arithmetic):
+            with np.errstate(all="ignore"):
+                scale = LIMITS.rounding * (self.left.magnitude(frame) + self.right.magnitude(frame))
+                right = np.where(np.abs(left - right) <= scale, left, right)
+        return np.asarray(COMPARISONS[self.operation](left, right), dtype=bool), known
 
     def __str__(self) -> str:
         return f"{self.left._within(Power.SUM)} {self.operation} {self.right._within(Power.SUM)}"
@@ -349,11 +428,17 @@ class Among(Condition):
     def parts(self) -> tuple[Node, ...]:
         return (self.value, *self.options)
 
-    def holds(self, frame: pd.DataFrame) -> Mask:
+    def holds(self, frame: Frame) -> Mask:
+        return self._among(frame, self.outside)
+
+    def fails(self, frame: Frame) -> Mask:
+        return self._among(frame, not self.outside)
+
+    def _among(self, frame: Frame, outside: bool) -> Mask:
         values = self.value.values(frame)
         options = [option.values(frame).item() for option in self.options]
         found = np.asarray(pd.Series(values).isin(options))
-        return np.asarray((found != self.outside) & _known(values), dtype=bool)
+        return np.asarray((found != outside) & _known(values), dtype=bool)
 
     def __str__(self) -> str:
         options = ", ".join(map(str, self.options))
@@ -369,7 +454,7 @@ class Missing(Condition):
     def parts(self) -> tuple[Node, ...]:
         return (self.column,)
 
-    def holds(self, frame: pd.DataFrame) -> Mask:
+    def holds(self, frame: Frame) -> Mask:
         return ~_known(self.column.values(frame))
 
     def __str__(self) -> str:
@@ -389,7 +474,7 @@ class Not(Condition):
     def parts(self) -> tuple[Node, ...]:
         return (self.operand,)
 
-    def holds(self, frame: pd.DataFrame) -> Mask:
+    def holds(self, frame: Frame) -> Mask:
         return ~self.operand.holds(frame)
 
     def __str__(self) -> str:
@@ -421,16 +506,49 @@ class Joined(Condition):
     def parts(self) -> tuple[Node, ...]:
         return self.operands
 
-    def holds(self, frame: pd.DataFrame) -> Mask:
+    def holds(self, frame: Frame) -> Mask:
         join = np.logical_and if self.operation == "and" else np.logical_or
         return functools.reduce(join, (operand.holds(frame) for operand in self.operands))
+
+    def fails(self, frame: Frame) -> Mask:
+        join = np.logical_or if self.operation == "and" else np.logical_and
+        return functools.reduce(join, (operand.fails(frame) for operand in self.operands))
 
     def __str__(self) -> str:
         return f" {self.operation} ".join(operand._within(self.power + 1) for operand in self.operands)
 
 
+@dataclass(frozen=True)
+class If(Condition):
+    """What must hold wherever something else does."""
+
+    condition: Condition
+    consequence: Condition
+
+    @property
+    def power(self) -> int:
+        return Power.IF
+
+    def parts(self) -> tuple[Node, ...]:
+        return (self.condition, self.consequence)
+
+    def holds(self, frame: Frame) -> Mask:
+        return ~self.condition.holds(frame) | self.consequence.holds(frame)
+
+    def fails(self, frame: Frame) -> Mask:
+        return self.condition.holds(frame) & self.consequence.fails(frame)
+
+    def __str__(self) -> str:
+        return f"if {self.condition._within(Power.OR)} then {self.consequence._within(Power.OR)}"
+
+
 def _numbers_of(cells: pd.Series[Any]) -> Array:
     return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _texts_of(cells: pd.Series[Any]) -> tuple[Array, Array]:
+    codes, found = pd.factorize(cells)
+    return codes, np.array([*map(category_text, found), None], dtype=object)
 
 
 def _ticks_of(cells: pd.Series[Any], dtype: str, per_unit: int) -> Array:
@@ -491,10 +609,35 @@ def parse(text: str, columns: Mapping[str, Column]) -> Condition:
         >>> str(parse("not (x + 1) * 2 >= 4 | x is missing", {"x": Number(min=0, max=9, missing=True)}))
         'not (x + 1) * 2 >= 4 or x is missing'
     """
+    return _condition(_parsed(text, columns, _condition))
+
+
+def parse_value(text: str, columns: Mapping[str, Column]) -> Value:
+    """Read a value, such as `a + b`, and check it against the columns of a schema.
+
+    Args:
+        text: the value, as the module describes it.
+        columns: the columns of a schema, by name (`Schema.columns`).
+
+    Returns:
+        The value as a node, whose `values` calculates it for the rows of a frame.
+
+    Raises:
+        ArgumentError: in one line, as for `parse`.
+
+    Example:
+        >>> from sfumato.schema.schema import Number
+        >>> str(parse_value("(x + 1) * 2", {"x": Number(min=0, max=9)}))
+        '(x + 1) * 2'
+    """
+    return _value(_parsed(text, columns, _value))
+
+
+def _parsed(text: str, columns: Mapping[str, Column], insist: Callable[[Node], Node]) -> Node:
     try:
         if len(text) > LIMITS.letters:
             raise ArgumentError(f"it has more than {LIMITS.letters} letters")
-        return _Parser(text, columns).condition()
+        return insist(_Parser(text, columns).whole())
     except ArgumentError as error:
         shown = text if len(text) <= LIMITS.shown else f"{text[: LIMITS.shown]}..."
         raise ArgumentError(f"condition {one_line(repr(shown))}: {one_line(str(error))}") from None
@@ -541,12 +684,12 @@ class _Parser:
         self._depth = 0
         self._known_texts: dict[str, frozenset[str]] = {}
 
-    def condition(self) -> Condition:
+    def whole(self) -> Node:
         """The whole text."""
         found = self._expression(Power.OR)
         if self._peek().kind != "end":
             self._unexpected()
-        return _condition(found)
+        return found
 
     # reading tokens
 
@@ -592,7 +735,7 @@ class _Parser:
         self._take()
         right = self._expression(POWERS[sign] + 1)
         if sign in ARITHMETIC:
-            return Arithmetic(sign, _number(left), _number(right))
+            return _calculated(sign, _value(left), _value(right))
         return Joined.of("and" if sign == "and" else "or", _condition(left), _condition(right))
 
     def _comparison(self, left: Value) -> Condition:
@@ -638,6 +781,10 @@ class _Parser:
             inner = self._expression(Power.OR)
             self._expect(")")
             return inner
+        if self._accept("if"):
+            condition = _condition(self._expression(Power.OR))
+            self._expect("then")
+            return If(condition, _condition(self._expression(Power.OR)))
         if self._accept("not"):
             return Not(_condition(self._expression(Power.NOT)))
         if self._accept("-"):
@@ -677,8 +824,11 @@ class _Parser:
 
     def _fitting(self, value: Value, other: Value) -> Value:
         """A constant as what it is compared with; any other value as it is."""
-        if not isinstance(value, Constant) or not isinstance(other, ColumnOf):
+        if not isinstance(value, Constant) or not other.columns():
             return value
+        if not isinstance(other, ColumnOf):
+            dates = [described for name in other.columns() if isinstance(described := self._columns[name], Date)]
+            return _constant_of(value, other, dates[0]) if other.kind == "date" else value
         if other.kind == "category":
             return self._category_of(value, other)
         return value if other.kind == "number" else _constant_of(value, other, self._columns[other.name])
@@ -720,6 +870,15 @@ def _number(node: Node) -> Value:
     return value
 
 
+def _calculated(sign: str, left: Value, right: Value) -> Arithmetic:
+    """Two numbers joined, or a date and a number of days, or two dates: their distance."""
+    kinds = left.kind, right.kind
+    dated = kinds == ("date", "number") or (sign == "+" and kinds == ("number", "date"))
+    if not (dated and sign in "+-") and not (kinds == ("date", "date") and sign == "-"):
+        left, right = _number(left), _number(right)
+    return Arithmetic(sign, left, right)
+
+
 def _negative(value: Value) -> Value:
     if isinstance(value, Constant) and isinstance(value.value, int | float):
         return Constant(-value.value)
@@ -733,7 +892,7 @@ def _number_of(written: str) -> Constant:
     return Constant(int(written) if written.isdigit() else number)  # whole numbers name categories exactly
 
 
-def _constant_of(value: Constant, column: ColumnOf, described: Column) -> Constant:
+def _constant_of(value: Constant, column: Value, described: Column) -> Constant:
     """A constant that is compared with a column of dates, times, durations or truth values."""
     try:
         found = _read_as(value.value, described)

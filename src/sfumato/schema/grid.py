@@ -23,7 +23,7 @@ import numpy as np
 MOST_MARKS = 1 << 20
 PLAIN_MARKS = 1 << 16  # where no decimal grid is exact in double precision
 EXACT_POWER = 22  # powers of ten up to it are exact in float64
-CHUNK = 1 << 14  # values at a time: they stay in the processor's cache
+CHUNK_VALUES = 1 << 14  # values at a time: they stay in the processor's cache
 NOWHERE = -1  # the code of a cell that has no bin
 
 IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -141,7 +141,7 @@ class Marks:
 
     def code(self, values: FloatArray) -> IntArray:
         """The cell of each value; outside values clamp, and NaN is nowhere."""
-        parts = [self._code(values[start : start + CHUNK]) for start in range(0, len(values), CHUNK)]
+        parts = [self._code(values[start : start + CHUNK_VALUES]) for start in range(0, len(values), CHUNK_VALUES)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
     def _code(self, values: FloatArray) -> IntArray:

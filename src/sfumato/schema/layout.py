@@ -15,8 +15,8 @@ numbers only. Bins are runs of the grid, so that they can be chosen without read
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -239,16 +239,30 @@ def bins_of(column: Column) -> Bins:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A modelled column that a table has not: the smallest of some of its columns less the largest of others.
+
+    Attributes:
+        uppers: Of the first, names and bins.
+        lowers: Of the others.
+    """
+
+    uppers: tuple[tuple[str, OrderedBins], ...]
+    lowers: tuple[tuple[str, OrderedBins], ...]
+
+
+@dataclass(frozen=True)
 class Layout:
     """The bins of a whole schema.
 
     Attributes:
-        names: The features, in order.
+        names: The modelled columns but the label, in order: columns of the table, and differences of such.
         bins: Their bins.
         label: The name of the label; None where there is none.
         label_bins: Its bins, which are the classes.
         unit: The column that names units of privacy; None where a unit is a row.
         groups: Columns that are modelled through a projection.
+        differences: Those of the modelled columns that are read from several of the table, by name.
     """
 
     names: tuple[str, ...]
@@ -257,6 +271,7 @@ class Layout:
     label_bins: Bins | None
     unit: str | None = None
     groups: tuple[Group, ...] = ()
+    differences: Mapping[str, Difference] = field(default_factory=dict)
 
     @classmethod
     def of(cls, schema: Schema) -> Layout:
@@ -268,15 +283,26 @@ class Layout:
         Returns:
             Its bins, which depend on nothing else.
         """
-        label = schema.label
+        label, modelling = schema.label, schema.modelling
+        features = {name: column for name, column in modelling.modelled.items() if name != label}
         return cls(
-            schema.features,
-            _all_bins(schema),
+            tuple(features),
+            _all_bins(features, schema),
             label,
             None if label is None else bins_of(schema.columns[label]),
             None if schema.unit is None else schema.unit.column,
             tuple(schema.groups.values()),
+            modelling.differences,
         )
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of the table that the features are read from."""
+        found = dict[str, None]()
+        for name in self.names:
+            apart = self.differences.get(name)
+            found |= dict.fromkeys([name] if apart is None else [end for end, _ in (*apart.uppers, *apart.lowers)])
+        return tuple(found)
 
     @property
     def classes(self) -> int:
@@ -324,10 +350,10 @@ class Layout:
         return [f"{low:g}..{high:g}" for low, high in zip(self.label_bins.low, self.label_bins.high, strict=True)]
 
 
-def _all_bins(schema: Schema) -> tuple[Bins, ...]:
+def _all_bins(features: Mapping[str, Column], schema: Schema) -> tuple[Bins, ...]:
     """The bins of every feature; those of a group's columns are the same object."""
     grouped = {name: bins for g in schema.groups.values() for bins in [bins_of(g.column())] for name in g.names}
-    return tuple(grouped.get(name) or bins_of(schema.columns[name]) for name in schema.features)
+    return tuple(grouped.get(name) or bins_of(column) for name, column in features.items())
 
 
 def days(date: datetime.date) -> float:

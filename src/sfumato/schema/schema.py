@@ -24,13 +24,13 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, model_validator
 
-from sfumato.errors import SchemaError
+from sfumato.errors import ArgumentError, SchemaError
 from sfumato.files import replacing
 from sfumato.schema.columns import (
     LIMITS,
@@ -50,6 +50,9 @@ from sfumato.schema.columns import (
 )
 from sfumato.schema.layout import ROW
 from sfumato.text import one_line
+
+if TYPE_CHECKING:
+    from sfumato.schema.rules import Modelling
 
 __all__ = [
     "LIMITS",
@@ -165,6 +168,7 @@ class Schema(BaseModel):
         unit: The column that says whose privacy is meant, and how many rows of each unit count; None where it is a row.
         columns: What is known of each column, those of groups behind the others.
         groups: Columns of one kind, such as pixels, that are modelled through a public projection.
+        constraints: Rules between columns, in the grammar of conditions, that every synthetic row keeps.
         unconfirmed: What a draft took from private rows. `fit` refuses a schema in which it is not empty.
 
     Example:
@@ -179,6 +183,7 @@ class Schema(BaseModel):
     unit: Unit | None = None
     columns: dict[str, Column] = Field(default={}, validate_default=True)
     groups: dict[str, Group] = {}
+    constraints: Annotated[tuple[str, ...], FailFast()] = Field(default=(), max_length=LIMITS.rules)
     unconfirmed: Annotated[tuple[str, ...], FailFast()] = ()
 
     @model_validator(mode="after")
@@ -194,7 +199,7 @@ class Schema(BaseModel):
         for place, group in self.groups.items():
             for name in group.names:
                 if name in columns:
-                    raise ValueError(f"groups.{place}: column {name!r} is described twice")
+                    raise ValueError(f"groups.{one_line(place)}: column {name!r} is described twice")
                 columns[name] = group.column()
         if not columns:
             raise ValueError("columns: there are none; name the columns to be modelled")
@@ -213,8 +218,13 @@ class Schema(BaseModel):
             raise ValueError(f"label {self.label!r} belongs to a group; describe it under columns")
         if self.groups and set(self.features) != self.grouped:
             raise ValueError("a schema with groups has no other features yet: put all columns but the label in groups")
+        self._check_label()
+        self._check_rules()
+        return self
+
+    def _check_label(self) -> None:
         if self.label is None:
-            return self
+            return
         if self.label not in self.columns:
             raise ValueError(f"label {self.label!r} is not among the columns")
         if not self.features:
@@ -226,11 +236,28 @@ class Schema(BaseModel):
             raise ValueError(f"columns.{self.label}: a number used as label needs bins")
         if not isinstance(column, (Category, Boolean, Number)):
             raise ValueError(f"columns.{self.label}: a {column.type} cannot be the label")
-        return self
+
+    def _check_rules(self) -> None:
+        derived = [column.derived for column in self.columns.values() if isinstance(column.derived, str)]
+        for text in (*self.constraints, *derived):
+            check_text(text)
+        if sum(map(len, (*self.constraints, *derived))) > LIMITS.rule_letters:
+            raise ValueError(f"constraints: they have more than {LIMITS.rule_letters} letters together")
+        try:
+            _ = self.modelling
+        except ArgumentError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def modelling(self) -> Modelling:
+        """How rows are modelled so that they keep the rules between columns."""
+        from sfumato.schema.rules import Modelling  # which reads the rules of a schema, so it stands behind it
+
+        return Modelling.of(self)
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The modelled columns, in the schema's order, without the label."""
+        """The columns in the schema's order, without the label; `modelling` tells which of them are modelled."""
         return tuple(name for name in self.columns if name != self.label)
 
     @property
@@ -349,7 +376,7 @@ class Schema(BaseModel):
         """
         grouped = self.grouped
         columns = {
-            name: {"type": column.type} | _tidy(column.model_dump(mode="json", exclude_defaults=True))
+            name: {"type": column.type} | _tidy(column.model_dump(mode="json", exclude_defaults=True, by_alias=True))
             for name, column in self.columns.items()
             if name not in grouped
         }
@@ -383,8 +410,9 @@ class Schema(BaseModel):
         for kind in ("columns", "groups"):
             if data.get(kind):
                 lines += [f"{kind}:", *(f"  {_flow(name)}: {_flow(item)}" for name, item in data[kind].items())]
-        if self.unconfirmed:
-            lines += [DRAFT_NOTE, "unconfirmed:", *(f"  - {_flow(item)}" for item in self.unconfirmed)]
+        for kind, note in (("constraints", []), ("unconfirmed", [DRAFT_NOTE])):
+            if data.get(kind):
+                lines += [*note, f"{kind}:", *(f"  - {_flow(item)}" for item in data[kind])]
         return "\n".join(lines) + "\n"
 
     def require_confirmed(self) -> None:

@@ -33,9 +33,8 @@ class View:
 
     def __post_init__(self) -> None:
         insist(len(self.columns) == len(self.cells) == len(self.starts) > 0, "a view has bins for each of its columns")
-        insist(
-            len(set(self.columns)) == len(self.columns), "a view shows a column once"
-        )  # so it is no larger than rows
+        once = len(set(self.columns)) == len(self.columns)  # so what is seen is no larger than rows
+        insist(once, "a view shows a column once")
         for cells, starts in zip(self.cells, self.starts, strict=True):
             # Compared, not subtracted: a difference of int64 may wrap around.
             rising = starts.ndim == 1 and len(starts) > 0 and starts[0] == 0 and (starts[1:] > starts[:-1]).all()

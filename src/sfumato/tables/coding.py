@@ -23,6 +23,19 @@ class Cells:
     values: FloatArray | None
 
 
+def cells_of(batch: pa.RecordBatch, name: str, layout: Layout) -> pa.Array:
+    """The cells that a feature is read from: of a difference what both ends of the same row give, each clamped."""
+    apart = layout.differences.get(name)
+    if apart is None:
+        return batch.column(name)
+    ends = [
+        [np.clip(values_of(batch.column(end), bins), *bins.bounds) for end, bins in group]
+        for group in (apart.uppers, apart.lowers)
+    ]
+    with np.errstate(over="ignore"):  # a warning would speak of a row
+        return pa.array(np.fmin.reduce(ends[0]) - np.fmax.reduce(ends[1]))
+
+
 def code_cells(cells: pa.Array, bins: Bins) -> Cells:
     """The bin of every cell, each found from that cell alone, and its value."""
     if isinstance(bins, CategoryBins):
@@ -72,4 +85,4 @@ def code_label(batch: pa.RecordBatch, layout: Layout) -> IntArray:
 
 def read_batches(table: Table, layout: Layout, *extra: str | None) -> Iterator[pa.RecordBatch]:
     """The batches of a table with the features that a layout names, and whatever else is asked for."""
-    return table.batches([*layout.names, *(name for name in extra if name is not None)])
+    return table.batches([*layout.reads, *(name for name in extra if name is not None)])

@@ -34,7 +34,7 @@ class ExcelTable(Table):
     def __init__(self, path: Path, sheet: str | None = None) -> None:
         self._path = path
         with self._open() as book:
-            self._sheet = _chosen(book.sheetnames, sheet, path)
+            self._sheet = _chosen([each.title for each in book.worksheets], sheet, path)  # others are charts
             header = next(_rows(book[self._sheet], 1), [()])[0]
         super().__init__(str(path), _header_names(header, path))
 

@@ -9,7 +9,7 @@ what is then said is about the statement, and is told.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,10 @@ class SqlTable(Table):
 
     rereadable = False  # rows may come and go between two passes
 
-    def __init__(self, label: str, engine: sa.Engine, rows: str) -> None:
+    def __init__(self, label: str, engine: sa.Engine, rows: str, booleans: Collection[str] = ()) -> None:
         self._engine = engine
         self._rows = rows
+        self._booleans = booleans  # columns declared so, in which SQLite keeps 0 and 1
         with _connected(label, engine) as connection:
             try:
                 names = list(connection.exec_driver_sql(f"SELECT * FROM {rows} WHERE 1 = 0").keys())
@@ -56,7 +57,10 @@ class SqlTable(Table):
         with _connected(self.label, self._engine) as connection, running(self.label):
             streaming = connection.execution_options(stream_results=True, max_row_buffer=FETCHED_ROWS)
             for rows in streaming.exec_driver_sql(statement).partitions(FETCHED_ROWS):
-                columns = [object_texts(cells) for cells in zip(*rows, strict=True)]
+                columns = [
+                    object_texts(map(_truth, cells) if name in self._booleans else cells)
+                    for name, cells in zip(names, zip(*rows, strict=True), strict=True)
+                ]
                 yield UNKNOWN, pa.RecordBatch.from_arrays(columns, names)
 
 
@@ -89,7 +93,8 @@ def _table(label: str, engine: sa.Engine, table: str | None, query: str | None) 
     if query is not None:
         return SqlTable(label, engine, f"({query.strip().rstrip(';')}\n) sfumato_rows")  # it may end in a comment
     quote = engine.dialect.identifier_preparer.quote_identifier
-    return SqlTable(label, engine, ".".join(map(quote, _found(label, engine, table))))
+    found = _found(label, engine, table)
+    return SqlTable(label, engine, ".".join(map(quote, found)), _booleans(label, engine, found))
 
 
 def _found(label: str, engine: sa.Engine, table: str | None) -> list[str]:
@@ -110,6 +115,17 @@ def _found(label: str, engine: sa.Engine, table: str | None) -> list[str]:
         if dot and (catalogue.has_table(name, schema=schema) or name in catalogue.get_view_names(schema)):
             return [schema, name]
     raise TableError(f"{label} has no table {table!r}; it has: {shown}")
+
+
+def _booleans(label: str, engine: sa.Engine, found: list[str]) -> set[str]:
+    """The columns of a table that are declared to hold truth values."""
+    with _connected(label, engine) as connection, running(label):
+        columns = sa.inspect(connection).get_columns(found[-1], schema=found[0] if len(found) > 1 else None)
+    return {column["name"] for column in columns if isinstance(column["type"], sa.Boolean)}
+
+
+def _truth(cell: Any) -> Any:
+    return bool(cell) if type(cell) is int and cell in (0, 1) else cell
 
 
 def _url(text: str) -> sa.URL:

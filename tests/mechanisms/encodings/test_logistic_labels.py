@@ -14,6 +14,7 @@ from sfumato.errors import ArgumentError
 from sfumato.mechanisms.budget import Reserved
 from sfumato.mechanisms.encodings.logistic_labels import Drawn, damp, log_odds, step, update_curvature
 from sfumato.mechanisms.tuning import LabelTuning
+from sfumato.schema.layout import FloatArray
 
 TUNING = LabelTuning()
 FLATTEST = TUNING.least_curvature
@@ -134,13 +135,18 @@ def test_where_there_are_hardly_any_rows_noise_is_not_believed() -> None:
         assert np.isfinite(release.log_density(pd.DataFrame({"x": [0], "z": [4], "y": ["yes"]}))).all()
 
 
+def marginals(counts: list[float], masses: FloatArray, sd: float) -> Marginals:
+    """Of one column whose cells can all be read."""
+    return Marginals(np.array(counts), sd, (masses,), np.array([sd]), np.ones(1), (None,))
+
+
 def test_log_odds_are_those_of_the_masses() -> None:
     masses = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
-    (table_,) = log_odds(Marginals(np.array([1e6, 3e6]), (masses,), np.array([1e-9])))
+    (table_,) = log_odds(marginals([1e6, 3e6], masses, 1e-9))
     odds = np.log(masses[1] / masses[0])
     everyone = (masses[0] + 3 * masses[1]) / 4
     np.testing.assert_allclose(table_[0], odds - everyone @ odds, atol=1e-9)
-    three = log_odds(Marginals(np.ones(3) * 1e6, (np.array([[0.5, 0.5], [0.1, 0.9], [0.9, 0.1]]),), np.array([1e-9])))
+    three = log_odds(marginals([1e6] * 3, np.array([[0.5, 0.5], [0.1, 0.9], [0.9, 0.1]]), 1e-9))
     assert len(three) == 3
     np.testing.assert_allclose(three[0][0], 0.0, atol=1e-9)
     assert three[1][0][1] > 0 > three[1][0][0]
@@ -148,9 +154,7 @@ def test_log_odds_are_those_of_the_masses() -> None:
 
 def test_a_bin_that_noise_hides_has_little_evidence() -> None:
     masses = np.array([[0.499, 0.5, 0.001], [0.499, 0.499, 0.002]])
-    loud, quiet = (
-        log_odds(Marginals(np.array([1000.0, 1000.0]), (masses,), np.array([sd])))[0][0][2] for sd in (50.0, 1e-6)
-    )
+    loud, quiet = (log_odds(marginals([1000.0, 1000.0], masses, sd))[0][0][2] for sd in (50.0, 1e-6))
     assert abs(loud) < 0.1 * abs(quiet)
 
 

@@ -20,6 +20,7 @@ from sfumato.accounting import calibrate
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms import Plan, Public
 from sfumato.mechanisms.budget import effective_bins, moment_costs, radius, split
+from sfumato.mechanisms.encodings.column_looks import FINER
 from sfumato.mechanisms.mixture import MixtureTuning, mixture_rounds
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import Layout
@@ -46,6 +47,11 @@ def plan(epsilon: float = 1.0, rows: int | None = 20_000, adjacency: str = "add-
     return sf.plan(SCHEMA, epsilon=epsilon, delta=1e-6, rows=rows, adjacency=adjacency)
 
 
+def histograms_of(made: Plan) -> float:
+    """The share of all looks at columns."""
+    return made.round("histograms").share + sum(each.share for each in made.repeats(FINER))
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_the_plan_s_moments_are_split_by_kl_not_evenly(epsilon: float) -> None:
     made = plan(epsilon).details.histograms
@@ -59,7 +65,7 @@ def test_the_plan_s_moments_are_split_by_kl_not_evenly(epsilon: float) -> None:
 def test_the_plan_s_rounds_are_split_by_kl_not_evenly(epsilon: float) -> None:
     made = plan(epsilon)
     # expected_kl[i] = cost[i] / (share[i] mu^2), so a share's square is proportional to its cost.
-    first, parts = made.round("histograms").share, np.array(made.details.histograms.moment_shares)
+    first, parts = histograms_of(made), np.array(made.details.histograms.moment_shares)
     share = np.array([first, *(parts * (1.0 - first))])
     costs = np.array(list(made.expected_kl.values())) * share * made.mu**2
     np.testing.assert_allclose(share, split(costs), rtol=1e-9)
@@ -101,7 +107,7 @@ def test_kl_of_the_moments_falls_with_the_square_of_mu_at_fixed_shares() -> None
 
     def at(mu: float) -> dict[str, float]:
         made = sf.Mixture().plan(Public(layout, 1.0, 1e-6, 1e-6, mu, Adjacency.ADD_REMOVE, 5000))
-        rest = 1.0 - made.round("histograms").share
+        rest = 1.0 - histograms_of(made)
         return {part: made.expected_kl[part] * rest for part in parts}
 
     once, twice = at(0.2), at(0.4)

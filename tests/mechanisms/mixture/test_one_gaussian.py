@@ -17,6 +17,7 @@ from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.private.accounting import Adjacency, Budget
 from sfumato.private.queries.base import MAP_BITS, Answer, Batch, Query
 from sfumato.private.queries.group_sums import GroupSums
+from sfumato.private.queries.viewed import Viewed
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.schema.schema import Schema
 
@@ -53,15 +54,20 @@ def schema(columns: int, classes: int, bins: int = 40) -> Schema:
 
 
 def gaussian_rows(correlations: list[FloatArray], counts: list[int], layout: Layout, seed: int = 0) -> Batch:
-    """Normal rows of each class, coded by the layout's bins."""
+    """Normal rows of each class, coded to the cells of the layout's grids."""
     rng = np.random.default_rng(seed)
     rows = [
         rng.multivariate_normal(np.zeros(len(c)), c, size=n, method="cholesky")
         for c, n in zip(correlations, counts, strict=True)
     ]
     values = np.concatenate(rows).T
-    codes = np.stack([bins.code(column) for bins, column in zip(layout.bins, values, strict=True)])
-    return Batch(codes.astype(np.int16), np.repeat(np.arange(len(counts)), counts))
+    codes = np.stack([bins.cell(column) for bins, column in zip(layout.bins, values, strict=True)])
+    return Batch(codes.astype(np.int32), np.repeat(np.arange(len(counts)), counts))
+
+
+def cell_of(described: Schema, code: int) -> int:
+    """A cell of the grid that is in this bin of the first column."""
+    return int(Layout.of(described).bins[0].cell_starts[code])
 
 
 def run(
@@ -118,10 +124,15 @@ def test_it_spends_exactly_the_whole_budget() -> None:
         assert math.fsum(spend.mu**2 for spend in asker.budget.spends) == pytest.approx(planned.mu**2, rel=1e-12)
 
 
-def whitened(asker: Exact) -> bool:
+def last_moments(asker: Exact) -> GroupSums:
     query = asker.queries[-1]
-    assert isinstance(query, GroupSums)
-    return query.latent.maps is not None
+    assert isinstance(query, Viewed)
+    assert isinstance(query.query, GroupSums)
+    return query.query
+
+
+def whitened(asker: Exact) -> bool:
+    return last_moments(asker).latent.maps is not None
 
 
 def test_strongly_correlated_columns_are_whitened() -> None:
@@ -137,8 +148,7 @@ def test_independent_columns_are_not_mixed() -> None:
     described = schema(4, 1)
     batch = gaussian_rows([np.eye(4)], [50_000], Layout.of(described))
     _, mixture, asker, _ = run(batch, described, scale=0.1)
-    query = asker.queries[-1]
-    assert isinstance(query, GroupSums)
+    query = last_moments(asker)
     if query.latent.maps is not None:
         np.testing.assert_allclose(query.latent.maps[0] / 2.0**MAP_BITS, np.eye(4), atol=0.03)
     np.testing.assert_allclose(mixture.covariances[0], np.eye(4), atol=0.05)
@@ -149,7 +159,7 @@ def test_a_space_that_is_nearly_flat_is_left_alone() -> None:
     described = schema(4, 1)
     batch = gaussian_rows([np.eye(4)], [50_000], Layout.of(described))
     codes = batch.codes.copy()
-    codes[1:] = 7
+    codes[1:] = cell_of(described, 7)
     _, mixture, asker, _ = run(Batch(codes, batch.labels), described, scale=0.1)
     assert not whitened(asker)
     np.testing.assert_allclose(mixture.covariances[0], np.eye(4), atol=0.05)
@@ -206,7 +216,7 @@ def test_a_constant_column_is_independent_of_the_rest() -> None:
     described = schema(3, 1)
     batch = gaussian_rows([equicorrelated(3, 0.6)], [20_000], Layout.of(described))
     codes = batch.codes.copy()
-    codes[1] = 7
+    codes[1] = cell_of(described, 7)
     scores, mixture, _, _ = run(Batch(codes, batch.labels), described)
     check(mixture, 1, 3)
     assert scores.columns[1].masses[0, 7] > 0.999

@@ -112,7 +112,7 @@ def check_all_is_spent(made: Bought) -> None:
 def test_the_central_form_asks_twice(adjacency: str) -> None:
     made = buy(adjacency=adjacency)
     assert made.names == ["histograms", "waves"]
-    histograms, waves = (query for _, query, _ in made.asked)
+    histograms, waves = (query.query for _, query, _ in made.asked)  # about bins, in a view
     assert isinstance(histograms, Histograms)
     assert isinstance(waves, GroupSums)
     assert isinstance(waves.latent.image, WaveImage)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
+from tests.private.queries.helpers import seen_in
 
 from sfumato.errors import TableError
 from sfumato.mechanisms.questions import latent_space, score_image, unpack
@@ -43,6 +44,7 @@ columns:
   ill: {type: category, values: ["yes", "no"]}
 """)
 LAYOUT = Layout.of(SCHEMA)
+HISTOGRAMS = Histograms(LAYOUT.sizes, 2, (0.25,) * 4)
 
 
 def make_frame() -> pd.DataFrame:
@@ -82,10 +84,8 @@ def queries() -> list[Query]:
     rng = np.random.default_rng(1)
     tables = [[rng.normal(size=size) for size in LAYOUT.sizes] for _ in range(2)]
     maps = [rng.normal(size=(4, 4)) for _ in range(2)]
-    return [
-        Histograms(LAYOUT.sizes, 2, (0.25,) * 4),
-        GroupSums(latent_space(score_image(tables), [1.5, 2.0], maps), (0.2, 0.3, 0.5), "outer"),
-    ]
+    asked = [HISTOGRAMS, GroupSums(latent_space(score_image(tables), [1.5, 2.0], maps), (0.2, 0.3, 0.5), "outer")]
+    return [seen_in(LAYOUT, query) for query in asked]
 
 
 def engine_of(data: Any, workers: int = 2) -> LocalEngine:
@@ -151,16 +151,18 @@ def test_bad_labels_count_nowhere() -> None:
     for query in queries():
         assert np.array_equal(engine_of(FRAME).total(query), engine_of(good).total(query))
     counts = engine_of(good).total(queries()[0])
-    # Every row of a good label falls into one bin of a column that has a place for it.
-    assert unpack(Histograms(LAYOUT.sizes, 2, (0.25,) * 4), counts)[1].sum() == len(good)
+    # Every row of a good label is counted once in every column, and in a bin where the column has a place for it.
+    assert [int(table.sum()) for table in unpack(HISTOGRAMS, counts)] == [len(good)] * 4
+    assert unpack(HISTOGRAMS, counts)[1][:, 1:].sum() == len(good)
+    assert unpack(HISTOGRAMS, counts)[2][:, 1:].sum() == good["ward"].isin(["north", "south", "3"]).sum() < len(good)
 
 
 def test_without_a_label_every_row_counts() -> None:
     schema = Schema.of({"columns": {name: SCHEMA.columns[name] for name in SCHEMA.features}})
     layout = Layout.of(schema)
     query = Histograms(layout.sizes, 1, (0.25,) * 4)
-    total = LocalEngine(Source(open_table(FRAME), layout)).total(query)
-    assert unpack(query, total)[1].sum() == ROWS
+    total = LocalEngine(Source(open_table(FRAME), layout)).total(seen_in(layout, query))
+    assert unpack(query, total)[1][:, 1:].sum() == ROWS
 
 
 @pytest.mark.parametrize("kind", ["pandas", "csv", "arrow", "parquet"])
@@ -199,7 +201,7 @@ def test_which_rows_of_a_unit_count_depends_on_no_batch_and_no_order(
 ) -> None:
     people = with_ids()
     expected = [unit_engine(people).total(query) for query in queries()]
-    assert unpack(Histograms(LAYOUT.sizes, 2, (0.25,) * 4), expected[0])[1].sum() == 3 * 2
+    assert unpack(HISTOGRAMS, expected[0])[1][:, 1:].sum() == 3 * 2
     monkeypatch.setattr(source_module, "BATCH_CELLS", rows * len(LAYOUT.names))
     engine = unit_engine(people.sample(frac=1.0, random_state=4), workers)
     for query, total in zip(queries(), expected, strict=True):
@@ -229,7 +231,7 @@ class Broken(Histograms):
 def test_a_failure_in_a_worker_comes_out_and_nothing_hangs(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_module, "BATCH_CELLS", len(LAYOUT.names))  # a batch a row
     engine = engine_of(FRAME, workers)
-    caught = within_patience(lambda: engine.total(Broken(LAYOUT.sizes, 2, (0.25,) * 4)))
+    caught = within_patience(lambda: engine.total(seen_in(LAYOUT, Broken(LAYOUT.sizes, 2, (0.25,) * 4))))
     assert isinstance(caught, ZeroDivisionError)
     for query in queries():  # the engine still works
         assert np.array_equal(engine.total(query), by_hand_of_rows(query))

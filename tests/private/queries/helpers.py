@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.private.hunting import look_for
 
+from sfumato.mechanisms.asker import view_of
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import EXACT, FIXED_BITS, LATENT_BITS, LATENT_LIMIT, Batch, Query, Reach
+from sfumato.private.queries.viewed import Viewed
+from sfumato.private.slicing.rows import RowVectors
+from sfumato.schema.layout import Layout
 
 ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
 ONE = 1 << LATENT_BITS
@@ -38,6 +42,17 @@ class Case:
         """How far the tables are apart, as the query's reach counts it."""
         moved = self.query.total(self.after) - self.query.total(self.before)
         return float(np.linalg.norm(self.query.weights * moved))
+
+
+def seen_in(layout: Layout, query: Query) -> Query:
+    """A question about a layout's bins, as it is asked about rows that are coded to the grid's cells."""
+    view = view_of(layout)
+    return query if view is None else Viewed(view, query)
+
+
+def vectors_in(layout: Layout, vectors: RowVectors) -> RowVectors:
+    """Vectors of a layout's bins, likewise."""
+    return replace(vectors, view=view_of(layout))
 
 
 def check_bound(case: Case, adjacency: Adjacency, unit_rows: int | None = None) -> None:

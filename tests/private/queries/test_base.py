@@ -209,7 +209,8 @@ def test_a_batch_without_values_stays_without() -> None:
 def test_what_is_public_of_a_layout() -> None:
     column = {"x": {"type": "number", "min": 0, "max": 1, "bins": 5}, "y": {"type": "category", "values": ["a", "b"]}}
     plain = Layout.of(Schema.of({"label": "y", "columns": column}))
-    assert Public.of(plain) == Public(plain.sizes, 2, 0, False)
+    assert Public.of(plain) == Public(plain.cells, 2, 0, False)  # rows are coded to the finest cells, not to bins
+    assert plain.cells > plain.sizes
     assert Public.of(plain, values=True).values
     grouped = Layout.of(Schema.parse("groups: {g: {columns: 'x{1..9}', min: 0, max: 1, projection: random, keep: 4}}"))
     assert (Public.of(grouped).coordinates, Public.of(grouped).values) == (4, True)

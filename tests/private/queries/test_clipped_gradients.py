@@ -35,8 +35,9 @@ from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import base
 from sfumato.private.queries.base import BATCH_CAP, EXACT, LARGEST_RADIUS, LATENT_LIMIT, Batch, Public, Query
 from sfumato.private.queries.features import QuadraticImage, WithOne
-from sfumato.private.queries.gradients import EXP_STEPS, PROBABILITY_BITS, ClippedGradient, exponentials
+from sfumato.private.queries.gradients import PROBABILITY_BITS, ClippedGradient
 from sfumato.private.queries.images import ProjectedImage
+from sfumato.whole_numbers import EXP_STEPS, exponentials
 
 SURE = 1 << PROBABILITY_BITS
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -32,10 +31,10 @@ from sfumato.errors import ArgumentError
 from sfumato.mechanisms.questions import label_gradient, label_model, score_image, unpack
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import base, gradients
-from sfumato.private.queries.base import EXACT, LATENT_BITS, LATENT_LIMIT, Batch, Public
+from sfumato.private.queries.base import EXACT, LATENT_LIMIT, Batch, Public
 from sfumato.private.queries.gradients import Gradient, LabelModel
 from sfumato.private.queries.images import ScoreImage
-from sfumato.whole_numbers import EXP_BITS, EXP_STEP, EXP_STEP_BITS, EXP_STEPS, PROBABILITY_BITS, exponentials
+from sfumato.whole_numbers import EXP_STEPS, PROBABILITY_BITS, exponentials
 
 SURE = 1 << PROBABILITY_BITS
 
@@ -250,18 +249,6 @@ def test_probabilities_are_those_of_a_softmax() -> None:
         found = query.model.probabilities(rows) / SURE
         assert (found.sum(axis=0) <= 1.0).all()
         assert np.abs(found - right).max() < 2.0**-15
-
-
-def test_the_table_of_exponentials() -> None:
-    with mpmath.workprec(200):
-        assert int(mpmath.floor(mpmath.exp(-(mpmath.mpf(2) ** -LATENT_BITS)) * 2**EXP_STEP_BITS)) == EXP_STEP
-        table = exponentials()
-        assert len(table) == EXP_STEPS + 1
-        assert table[-1] == 0
-        for d in [0, 1, 2, 1000, ONE, 5 * ONE + 3, 20 * ONE, EXP_STEPS - 1]:
-            right = mpmath.exp(-mpmath.mpf(d) / ONE) * 2**EXP_BITS
-            assert abs(int(table[d]) - right) <= 1
-    assert (np.diff(table) <= 0).all()
 
 
 def test_the_gradient_is_that_of_the_likelihood() -> None:

@@ -61,7 +61,7 @@ class CountsTwice(Histograms):
 
     def total(self, batch: Batch) -> Ints:
         total = super().total(batch).reshape(self.classes, -1)
-        total[:, : self.sizes[0]] *= 2
+        total[:, : 1 + self.sizes[0]] *= 2
         return total.ravel()
 
 
@@ -143,11 +143,22 @@ def test_they_unpack_to_one_table_a_column() -> None:
     query = Histograms((3, 2), 2, (0.25, 0.75))
     rows: list[Row] = [((0, 1), 0), ((2, -1), 1), ((2, 0), 1)]
     first, second = unpack(query, query.total(coded(rows, 2)).astype(float))
-    assert first.tolist() == [[1, 0, 0], [0, 0, 2]]
-    assert second.tolist() == [[0, 1], [1, 0]]
+    assert first.tolist() == [[0, 1, 0, 0], [0, 0, 0, 2]]
+    assert second.tolist() == [[0, 0, 1], [1, 1, 0]]  # first those in no bin
     first, second = unpack(query, query.weights)
     assert np.allclose(first, 0.5)
     assert np.allclose(second, math.sqrt(0.75))
+
+
+@pytest.mark.parametrize("columns", [1, 14])
+def test_all_columns_of_a_class_add_up_to_its_rows(columns: int) -> None:
+    rng = np.random.default_rng(6)
+    codes = rng.integers(NOWHERE, 9, (columns, 400)).astype(np.int16)
+    query, batch = Histograms((9,) * columns, 3, (1 / columns,) * columns), Batch(codes, rng.integers(0, 3, 400))
+    for table in unpack(query, query.total(batch).astype(float)):
+        assert table.sum(axis=1).tolist() == np.bincount(batch.labels).tolist()
+    nowhere = np.stack([table[:, 0] for table in unpack(query, query.total(batch).astype(float))])
+    assert nowhere.sum(axis=1).tolist() == (codes == NOWHERE).sum(axis=1).tolist()
 
 
 # What is refused

@@ -19,7 +19,7 @@ from sfumato.private.queries.base import LATENT_LIMIT, Batch, Public
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.images import ScoreImage
 from sfumato.private.queries.waves import PHASE_BITS, WaveImage
-from sfumato.whole_numbers import SHRINK, TURN_BITS, WAVE_BITS, wave_table
+from sfumato.whole_numbers import TURN_BITS, wave_table
 
 RNG = np.random.default_rng(6)
 SIZES = (7, 4, 9)
@@ -107,28 +107,6 @@ def test_the_sums_are_those_of_cos_and_sin() -> None:
 # Sensitivity
 
 
-def norms(table: tuple[Any, Any]) -> Any:
-    return table[0].astype(object) ** 2 + table[1].astype(object) ** 2
-
-
-def test_no_pair_is_longer_than_one() -> None:
-    squares = norms(wave_table())
-    assert max(squares) <= 4**WAVE_BITS
-    assert min(squares) >= 4**WAVE_BITS * (1 - 1e-4)
-
-
-def test_every_machine_has_the_same_table() -> None:
-    angles = (np.arange(1 << TURN_BITS) + 0.5) * (2.0 * math.pi / (1 << TURN_BITS))
-    values = np.concatenate([np.cos(angles), np.sin(angles)]) * 2.0**WAVE_BITS * SHRINK
-    assert abs(values - np.rint(values)).min() > 1e-8
-
-
-def test_a_table_rounded_to_the_nearest_would_be_seen() -> None:
-    angles = (np.arange(1 << TURN_BITS) + 0.5) * (2.0 * math.pi / (1 << TURN_BITS))
-    nearest = tuple(np.rint(f(angles) * 2.0**WAVE_BITS).astype(np.int64) for f in (np.cos, np.sin))
-    assert max(norms(nearest)) > 4**WAVE_BITS
-
-
 @settings(deadline=None, max_examples=80)
 @given(rows, row, row, st.floats(0.01, 0.99))
 def test_neighbours_stay_within_the_bounds(cells: list[Any], first: Any, second: Any, share: float) -> None:
@@ -211,12 +189,6 @@ def test_waves_of_another_schema_are_refused() -> None:
     for public in (Public(SIZES, 3), Public(SIZES[:2], 2), Public((7, 4, 8), 2)):
         with pytest.raises(ArgumentError):
             QUERY.check(public)
-
-
-def test_nobody_can_change_the_table() -> None:
-    for table in wave_table():
-        with pytest.raises(ValueError, match="read-only"):
-            table[0] = 1e9
 
 
 def test_phases_stay_exact_at_the_limits() -> None:

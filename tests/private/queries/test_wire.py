@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,13 @@ from sfumato.private.queries.features import QuadraticImage, WithOne
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.images import AffineImage, ColumnImage, Within
+from sfumato.private.queries.viewed import Viewed
 from sfumato.private.queries.wire import KINDS, decode
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import RowVectors, Whole
+from sfumato.schema.view import View
 
+VIEW = View((2, 0), (5, 4), (np.array([0, 1, 4]), np.array([0, 2])))
 SIZES, CLASSES, DIRECTIONS, ROWS = (4, 3, 5), 2, 4, 30
 BINNED = Public(SIZES, CLASSES, values=True)
 GROUPED = Public(SIZES, CLASSES, DIRECTIONS, values=True)
@@ -71,6 +74,7 @@ def sums(image: Image, second: str = "none", **parts: Any) -> GroupSums:
 
 
 QUERIES: dict[str, tuple[Query, Public]] = {
+    "a view": (Viewed(VIEW, Histograms((3, 2), CLASSES, (0.5, 0.5))), BINNED),
     "histograms": (Histograms(SIZES, CLASSES, (0.5, 0.25, 0.25)), BINNED),
     "scores": (sums(SCORES, "outer"), BINNED),
     "mapped scores": (sums(SCORES, "norm", maps=[np.eye(3), -np.eye(3)]), BINNED),
@@ -95,6 +99,7 @@ QUESTIONS: dict[str, Any] = {
     **{name: query for name, (query, _) in QUERIES.items()},
     "rows": (VECTORS, Whole(0.25)),
     "slices": (VECTORS, SLICES),
+    "rows in a view": (replace(VECTORS, view=VIEW), SLICES),
 }
 
 

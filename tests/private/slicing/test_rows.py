@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
+from tests.private.queries.helpers import seen_in, vectors_in
 
 from sfumato.accounting import calibrate, delta_of
 from sfumato.errors import ArgumentError, BudgetError, TableError
@@ -47,7 +48,7 @@ LAYOUT = Layout.of(SCHEMA)
 UNIT_LAYOUT = Layout.of(Schema.of(SCHEMA.dump() | {"unit": {"column": "who", "rows": 2}}))
 TABLES = np.random.default_rng(4)
 IMAGE = score_image([[TABLES.normal(scale=2.0, size=size) for size in LAYOUT.sizes] for _ in range(2)])
-VECTORS = row_question(IMAGE, 2, radius=1.5, height=0.75)
+VECTORS = vectors_in(LAYOUT, row_question(IMAGE, 2, radius=1.5, height=0.75))
 GRID = 2.0**LATENT_BITS
 
 cells = st.tuples(
@@ -139,7 +140,7 @@ def test_a_table_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_whether_a_table_is_too_large_does_not_depend_on_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row whose label is none takes as much room as any other: else a refusal would tell of it."""
     bad = [(*row[:3], "no such label") for row in ROWS]
-    monkeypatch.setattr(local, "KEPT_BYTES", 2 * 3 * len(ROWS) - 1)  # two bytes for each of three codes
+    monkeypatch.setattr(local, "KEPT_BYTES", 4 * 3 * len(ROWS) - 1)  # four bytes for each of three codes
     for rows in (ROWS, bad, [*ROWS[:-1], bad[-1]]):
         with pytest.raises(TableError, match="too large"):
             vectors(rows)
@@ -350,7 +351,7 @@ def test_whole_rows_share_the_budget_with_other_queries() -> None:
     plan = sliced_plan(VECTORS.dim)
     budget = Budget(plan.mu)
     asked = curator(ROWS * 300, budget, insecure_bits(2))
-    asked.total("histograms", Histograms(LAYOUT.sizes, 2, (1 / 3,) * 3), 0.1**2)
+    asked.total("histograms", seen_in(LAYOUT, Histograms(LAYOUT.sizes, 2, (1 / 3,) * 3)), 0.1**2)
     found = asked.rows("rows", VECTORS, plan.projection)
     assert found.directions is None
     assert budget.remaining == pytest.approx(0.0, abs=1e-9)

@@ -62,9 +62,12 @@ def _print_release(made: Release) -> None:
     grouped = made.schema.grouped
     for name, column in made.schema.columns.items():
         if name not in grouped:
-            print(f"  {one_line(name):<16} {column.type}")
+            print(f"  {one_line(name):<16} {column.type}{', derived' if column.derived is not None else ''}")
     for name, group in made.schema.groups.items():
         print(f"  {one_line(name):<16} a group of {len(group.names)} numbers, projection {group.projection}")
+    if made.schema.constraints:
+        print("\nRules that every row keeps:")
+        print("\n".join(f"  {one_line(rule)}" for rule in made.schema.constraints))
 
 
 def _print_unread(made: Release) -> None:

@@ -67,8 +67,7 @@ class Batch:
 
     def only(self, rows: BoolArray | slice) -> Batch:
         """Some of the rows."""
-        fixed = None if self.fixed is None else self.fixed[:, rows]
-        projected = None if self.projected is None else self.projected[:, rows]
+        fixed, projected = (None if part is None else part[:, rows] for part in (self.fixed, self.projected))
         return Batch(self.codes[:, rows], self.labels[rows], fixed, projected)
 
     def chunks(self, question: Any) -> Iterator[Batch]:
@@ -93,8 +92,7 @@ class Public:
     @classmethod
     def of(cls, layout: Layout, values: bool = False) -> Public:
         """The facts of a layout; columns in groups always come with their values."""
-        grouped = sum(group.directions for group in layout.groups)
-        return cls(layout.cells, layout.classes, grouped, values or bool(layout.groups))
+        return cls(layout.cells, layout.classes, layout.dim if layout.groups else 0, values or bool(layout.groups))
 
     def rehearsal(self) -> Batch:
         """Made-up rows to try a question on: of every class, with nothing, the least and the most in every column."""
@@ -137,13 +135,9 @@ class Reach:
         across = math.sqrt(2.0) * self.one
         replaced = max(self.one, self.apart, across if self.groups > 1 else 0.0)
         flipped = max(self.one, self.relabelled, across if self.moves else 0.0)
-        if adjacency is Adjacency.ADD_REMOVE:
-            most = self.one
-        elif adjacency is Adjacency.REPLACE_ONE:
-            most = replaced
-        else:
-            most = flipped if unit_rows is None else max(flipped, replaced)
-        return most * SLACK * (unit_rows or 1)
+        relabelled = flipped if unit_rows is None else max(flipped, replaced)
+        most = {Adjacency.ADD_REMOVE: self.one, Adjacency.REPLACE_ONE: replaced, Adjacency.LABEL: relabelled}
+        return most[adjacency] * SLACK * (unit_rows or 1)
 
 
 class Query(ABC):

@@ -13,8 +13,6 @@ from sfumato.private.queries import base
 from sfumato.private.queries.base import LATENT_LIMIT, Batch, FloatArray, Image, IntArray, Query, Reach, largest
 from sfumato.private.queries.images import Cells
 
-SECONDS = ("none", "outer", "norm")
-
 
 @dataclass(frozen=True)
 class Latent:
@@ -88,7 +86,7 @@ class GroupSums(Query):
     second: str = "none"
 
     def __post_init__(self) -> None:
-        insist(self.second in SECONDS, f"second must be one of {', '.join(SECONDS)}")
+        insist(self.second in ("none", "outer", "norm"), "second must be one of none, outer, norm")
         base.check_shares(self.shares, 2 if self.second == "none" else 3)
         steps = self.latent.image.limit == LATENT_LIMIT or self.second == "none"
         insist(steps, "second moments are of images whose numbers are below 16")

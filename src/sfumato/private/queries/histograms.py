@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.errors import insist
-from sfumato.private.queries.base import Batch, FloatArray, IntArray, Query, Reach, check_shares
+from sfumato.private.queries.base import Batch, FloatArray, IntArray, Public, Query, Reach, check_shares
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class Histograms(Query):
     @cached_property
     def weights(self) -> FloatArray:
         return np.tile(np.repeat(np.sqrt(self.shares), np.add(self.sizes, 1)), self.classes)
+
+    def check(self, public: Public) -> None:
+        fits = not public.coordinates and (self.sizes, self.classes) == (public.sizes, public.classes)
+        insist(fits, "histograms must be those of the schema")
 
     def total(self, batch: Batch) -> IntArray:
         cells = []

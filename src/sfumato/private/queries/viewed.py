@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sfumato.errors import insist
 from sfumato.private.queries.base import Batch, FloatArray, IntArray, Public, Query, Reach
 from sfumato.schema.view import View
 
@@ -40,6 +41,7 @@ class Viewed(Query):
         return self.query.reach
 
     def check(self, public: Public) -> None:
+        insist(not isinstance(self.query, Viewed), "a view is of rows as they are")  # each would take memory with rows
         self.query.check(public_seen(public, self.view))
 
     def total(self, batch: Batch) -> IntArray:

@@ -54,8 +54,7 @@ def _arrays(listed: list[Any], request: bytes, start: int) -> list[np.ndarray[An
     found = []
     for name, *shape in listed:
         insist(all(type(size) is int and size >= 0 for size in shape), "an array of a question has no shape")
-        count = math.prod(shape)
-        dtype = DTYPES[name]
+        count, dtype = math.prod(shape), DTYPES[name]
         found.append(np.frombuffer(request, dtype, count, start).reshape(shape))
         start += count * dtype.itemsize
     insist(start == len(request), "a question has bytes that it does not name")

@@ -221,3 +221,14 @@ def test_days_and_texts_that_mean_missing() -> None:
     assert code_cells(cells, seen).codes.tolist() == [1, 9, 9, 8]
     town = bins_of(Category(values=("Ulm",), missing=["N/A"]))
     assert code_cells(pa.array(["Ulm", "N/A", "Bonn"]), town).codes.tolist() == [0, 1, 1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_difference_beyond_all_numbers_is_clamped_without_a_word() -> None:
+    below, above = {"type": "number", "min": -1.7e308, "max": 0}, {"type": "number", "min": 0, "max": 1.7e308}
+    rules = ["above >= below", "above <= below + 100"]
+    layout = Layout.of(Schema.of({"columns": {"below": below, "above": above}, "constraints": rules}))
+    batch = pa.RecordBatch.from_pydict({"below": ["-1.7e308", "0"], "above": ["1.7e308", "50"]})
+    values = code_cells(cells_of(batch, "above - below", layout), layout.bins[1]).values
+    assert values is not None
+    assert values.tolist() == [np.inf, 50.0]

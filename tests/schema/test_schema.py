@@ -163,7 +163,7 @@ def test_any_schema_survives_yaml_and_json(schema: Schema) -> None:
     assert list(Schema.parse(schema.to_yaml()).columns) == list(schema.columns)  # in the same order
     lines = schema.to_yaml().splitlines()
     assert len(lines) == 1 + len(schema.columns) + (schema.label is not None) + (
-        1 + len(schema.unconfirmed) if schema.unconfirmed else 0
+        2 + len(schema.unconfirmed) if schema.unconfirmed else 0
     )
 
 

@@ -316,3 +316,10 @@ def test_as_many_rules_as_may_be_are_read_and_held_in_time() -> None:
     frame, kept = modelling.complete(Once(dict.fromkeys(modelling.modelled, pd.Series([0, 0, 0]))))
     assert kept.all()
     assert not math.isnan(frame.to_numpy().sum())
+
+
+def test_a_long_chain_of_derived_columns() -> None:
+    number = {"type": "number", "min": 0, "max": 10}
+    chain = {f"c{i}": number | {"derived": f"c{i - 1}"} for i in range(1100, 0, -1)}
+    steps = Schema.of({"columns": {**chain, "c0": number}}).modelling.steps
+    assert [step.name for step in steps] == [f"c{i}" for i in range(1, 1101)]

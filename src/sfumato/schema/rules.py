@@ -21,6 +21,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -339,17 +340,8 @@ class _Reader:
 
     def _sorted(self) -> tuple[Step, ...]:
         """The steps, each behind those that it needs."""
-        found: dict[str, Step] = {}
-
-        def visit(name: str) -> None:
-            if name in self._steps and name not in found:
-                for source in self._steps[name].sources:
-                    visit(source)
-                found[name] = self._steps[name]
-
-        for name in self._steps:
-            visit(name)
-        return tuple(found.values())
+        order = TopologicalSorter({name: step.sources for name, step in self._steps.items()}).static_order()
+        return tuple(self._steps[name] for name in order if name in self._steps)
 
     def _needs(self, name: str, target: str) -> bool:
         """Whether a column is computed from another one, by whatever way."""

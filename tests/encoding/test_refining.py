@@ -149,3 +149,18 @@ def test_noise_alone_is_not_looked_into() -> None:
         found = finer([look], own.grid, 2, CLEANING)
         cut += 0 if found is None else int((np.diff(np.searchsorted(found, own.starts)) > 1).sum())
     assert cut < 0.003 * 50 * len(own.starts)
+
+
+def test_no_more_parts_than_may_be_and_those_of_the_fullest_bins() -> None:
+    own = bins(Number(min=0, max=1000))
+    counts = np.full((2, len(own.starts)), 1e4)
+    counts[:, 100] = 2e4
+    look = Look(own.starts, counts, 1.0)
+    every = finer([look], own.grid, 2, CLEANING)
+    few = finer([look], own.grid, 2, CLEANING, most=200)
+    assert every is not None
+    assert few is not None
+    assert len(every) > 200 + len(own.starts) >= len(few)
+    new = np.setdiff1d(few, own.starts)
+    assert ((new > own.starts[100]) & (new < own.starts[101])).sum() > len(new) / 3
+    assert finer([look], own.grid, 2, CLEANING, most=1) is None

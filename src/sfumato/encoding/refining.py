@@ -24,6 +24,7 @@ BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 PRICE_BISECTIONS = 60
 TAIL = 4.0  # the power by which the density of what noise hides falls with distance: its variance is finite
 NEGLIGIBLE = 1e-9  # the variance of a count that is known to be none
+MOST_PARTS = 1 << 20  # that one look cuts bins into: all are answered, and where they begin goes into the file
 WIDEST_CUT = 256  # cells that one look may cut a bin into, if there is another look for the rest
 
 
@@ -63,9 +64,11 @@ def looks_needed(grid: Grid, starts: IntArray) -> int:
     return 1 + (widest > 1) + (widest > WIDEST_CUT)
 
 
-def finer(looks: Sequence[Look], grid: Grid, looks_left: int, cleaning: Cleaning) -> IntArray | None:
+def finer(
+    looks: Sequence[Look], grid: Grid, looks_left: int, cleaning: Cleaning, most: int = MOST_PARTS
+) -> IntArray | None:
     """Where the next look's bins begin: every bin that the last look cut from another, and that holds more than noise,
-    is cut up; None where none does.
+    is cut up, the fullest first, into at most so many parts together; None where there is none.
     """
     look = looks[-1]
     width = np.diff(look.starts, append=grid.size)
@@ -73,7 +76,7 @@ def finer(looks: Sequence[Look], grid: Grid, looks_left: int, cleaning: Cleaning
     if len(looks) > 1:
         parents = np.searchsorted(looks[-2].starts, look.starts, "right") - 1
         full &= np.bincount(parents)[parents] > 1
-    cut = np.flatnonzero(full & (width > 1))
+    cut = _fullest(look, np.flatnonzero(full & (width > 1)), _parts(width, looks_left), most)
     if len(cut) == 0:
         return None
     parts = [_cut(int(look.starts[i]), int(width[i]), grid, looks_left) for i in cut]
@@ -89,9 +92,20 @@ def beyond_noise(counts: FloatArray, sd: FloatArray, candidates: int, cleaning: 
     return np.asarray(together | (counts > bar * sd).any(axis=0))
 
 
+def _fullest(look: Look, bins: IntArray, parts: IntArray, most: int) -> IntArray:
+    """Of some bins the fullest, as many as may be cut: where rows share a value, a bin is fuller than others."""
+    order = bins[np.argsort(-look.counts.sum(axis=0)[bins], kind="stable")]
+    return np.sort(order[np.cumsum(parts[order]) <= most])
+
+
+def _parts(width: IntArray, looks_left: int) -> IntArray:
+    """Into how many parts to cut runs of cells: all their cells, or so many that as many looks again come to cells."""
+    return width if looks_left == 1 else np.ceil(width ** (1.0 / looks_left)).astype(np.int64)
+
+
 def _cut(start: int, width: int, grid: Grid, looks_left: int) -> IntArray:
-    """The parts of a run of cells: all its cells, or so many that as many looks again come down to cells."""
-    parts = width if looks_left == 1 else int(np.ceil(width ** (1.0 / looks_left)))
+    """The parts of a run of cells."""
+    parts = int(_parts(np.array(width), looks_left))
     starts = start + np.arange(parts) * width // parts
     if isinstance(grid, Marks) and parts < width:
         starts[1:] += starts[1:] % 2  # a bin begins with a mark, unless the mark is a bin of its own

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.encoding.cleaning import Cleaning
 from sfumato.encoding.marginals import Counted
-from sfumato.encoding.refining import Look, finer, looks_needed
+from sfumato.encoding.refining import MOST_PARTS, Look, finer, looks_needed
 from sfumato.mechanisms.asker import Asker, Seen
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.questions import unpack
@@ -38,7 +38,8 @@ def ask_columns(curator: Asker, plan: Plan, cleaning: Cleaning) -> list[Counted]
     counted = _ask(curator, "histograms", layout, every, shares, plan.budget("histograms", curator.remaining))
     for number, each in enumerate(plan.repeats(FINER), start=1):
         deep = [c for c in every if looks[c] > number and len(counted[c].finer) == number - 1]
-        parts = {c: _cut(counted[c], plan.layout.bins[c], looks[c] - number, cleaning) for c in deep}
+        most = MOST_PARTS // (plan.classes * max(len(deep), 1))
+        parts = {c: _cut(counted[c], plan.layout.bins[c], looks[c] - number, cleaning, most) for c in deep}
         cut = {c: starts for c, starts in parts.items() if starts is not None}
         if not cut:
             break
@@ -63,11 +64,11 @@ def _ask(
     return [Counted.of(noisy, float(sd[0, 0])) for noisy, sd in zip(cells, sds, strict=True)]
 
 
-def _cut(counted: Counted, bins: Bins, looks_left: int, cleaning: Cleaning) -> IntArray | None:
+def _cut(counted: Counted, bins: Bins, looks_left: int, cleaning: Cleaning, most: int) -> IntArray | None:
     """Where a column's next bins begin; None where there is nothing to look into."""
     assert isinstance(bins, OrderedBins)
     first = Look(bins.starts, counted.cells[:, : len(bins.starts)], counted.sd)
-    return finer((first, *counted.finer), bins.grid, looks_left, cleaning)
+    return finer((first, *counted.finer), bins.grid, looks_left, cleaning, most)
 
 
 def _beside(before: Counted, seen: Counted, starts: IntArray) -> Counted:

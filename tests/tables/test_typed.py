@@ -6,9 +6,10 @@ import datetime
 
 import pandas as pd
 import pyarrow as pa
+import pytest
 
 from sfumato.schema.conditions import parse
-from sfumato.schema.schema import Schema
+from sfumato.schema.schema import Duration, Schema, Time
 from sfumato.tables.typed import typed_columns
 
 COLUMNS = Schema.of(
@@ -45,3 +46,14 @@ def test_stored_types() -> None:
     found = typed_columns(batch, COLUMNS)
     assert found["town"].tolist() == ["7", None]
     assert found["seen"].isna().tolist() == [False, True]
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_time_is_too_large() -> None:
+    far = pa.array([2**62, -(2**62), 5], pa.int64())
+    stored = {"a": far.cast(pa.time64("us")), "b": far.cast(pa.duration("s")), "c": pa.array(["1e300", "-1e300", "5"])}
+    columns = {"a": Time(), "b": Duration(min=0, max=9), "c": Duration(min=0, max=9, format="seconds")}
+    found = typed_columns(pa.RecordBatch.from_pydict(stored), columns)
+    for name in ("b", "c"):
+        assert found[name][0] > found[name][2] > found[name][1]
+    assert len(found["a"]) == 3

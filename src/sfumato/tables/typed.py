@@ -12,6 +12,9 @@ import pyarrow as pa
 from sfumato.schema.columns import Category, Column, Listed, Number, Ordered
 from sfumato.schema.layout import CategoryBins, bins_of
 from sfumato.tables.coding import code_cells
+from sfumato.tables.dates import FIRST_DAY, LAST_DAY
+
+CALENDAR = FIRST_DAY * 86_400.0, LAST_DAY * 86_400.0  # seconds that a date can hold; a cell may be any number
 
 
 def typed_columns(batch: pa.RecordBatch, columns: Mapping[str, Column]) -> dict[str, pd.Series[Any]]:
@@ -44,7 +47,7 @@ def _typed(cells: pa.Array, column: Column) -> pd.Series[Any]:
         return pd.Series(coded.values)
     assert isinstance(column, Ordered)
     known = np.isfinite(coded.values)
-    return column.typed(np.where(known, coded.values, 0.0), ~known)
+    return column.typed(np.where(known, coded.values, 0.0).clip(*CALENDAR), ~known)
 
 
 def _levels(column: Column) -> tuple[Any, ...]:

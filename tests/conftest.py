@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis' profiles, and which folders are slow as a whole.
+"""What all tests share: Hypothesis' profiles, which folders are slow as a whole, and which tests by halves.
 
 Hypothesis repeats the same examples, so that a test passes today if it did yesterday;
 `pytest --hypothesis-profile=explore` looks for new ones.
@@ -6,6 +6,7 @@ Hypothesis repeats the same examples, so that a test passes today if it did yest
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases: Counter[tuple[Path, str]] = Counter()
     for item in items:
-        if is_in_slow_folder(item.path):
+        test = item.path, getattr(item, "originalname", item.name)
+        cases[test] += 1
+        every_second = item.get_closest_marker("half") is not None and cases[test] % 2 == 0
+        if every_second or is_in_slow_folder(item.path):
             item.add_marker(pytest.mark.slow)

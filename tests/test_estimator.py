@@ -172,6 +172,7 @@ def test_one_odd_cell_of_a_list_is_silent(odd: Any) -> None:
     assert np.isfinite(model().fit(cells, y.tolist()).means_).all()
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("place", [0, 7, -1])
 @pytest.mark.parametrize("odd", [[], [1.0], [1.0] * 9, None, "row", 3.0, {"x0": 1.0}, np.zeros((2, 2))])
 def test_one_odd_row_of_a_list_blanks_no_other(odd: Any, place: int) -> None:

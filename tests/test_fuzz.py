@@ -30,6 +30,8 @@ from sfumato.errors import ArgumentError, OutputError, SchemaError, SfumatoError
 from sfumato.tables import csv, open_table
 from sfumato.text import one_line
 
+pytestmark = pytest.mark.slow
+
 RECORD = Path(__file__).parent.parent / "audits" / "fuzz.json"
 ENOUGH_CASES = 100_000
 EXAMPLES = {"schemas": 100, "releases": 150, "tables": 100, "conditions": 100, "cli": 30}

@@ -409,6 +409,7 @@ def in_turn() -> list[Any]:
     return found
 
 
+@pytest.mark.half
 @pytest.mark.usefixtures("sealed")
 @pytest.mark.parametrize(("pair", "form", "schema", "options"), in_turn())
 def test_rows_reach_nothing_but_the_noise(
@@ -425,6 +426,7 @@ def test_rows_reach_nothing_but_the_noise(
     assert set(one.files) <= {"s.yaml", "tmp", "r.sfumato", "data.csv", "data.parquet"}
 
 
+@pytest.mark.half
 @pytest.mark.usefixtures("sealed")
 @pytest.mark.parametrize("way", [*WAYS, *ADAPTED], ids=lambda way: ", ".join(way[2:5]))
 @pytest.mark.parametrize("unit", ["", UNIT], ids=["rows", "units"])
@@ -450,6 +452,7 @@ ODD = all_odd()
 # --- open
 
 
+@pytest.mark.half
 @pytest.mark.parametrize(("pair", "form"), CASES[::4])
 def test_a_real_release_differs_in_noisy_answers_only(watcher: Watcher, pair: Pair, form: Form) -> None:
     unit = UNIT if pair.unit else ""

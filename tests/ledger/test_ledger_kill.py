@@ -28,6 +28,7 @@ def test_nothing_is_forgotten_by_killed_fits(tmp_path: Path) -> None:
     assert "returned" not in found["entries_by_state"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_saves_before_it_reserves_is_caught(tmp_path: Path) -> None:
     assert planted_fault_is_seen(tmp_path, kills=30)
 

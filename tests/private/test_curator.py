@@ -291,6 +291,7 @@ def test_the_noise_has_the_spread_that_was_paid_for(mu_squared: float, total: in
     check_spread(answer, total, paid_for(query, mu_squared))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.5, 0.95, 1.05])
 def test_another_spread_would_be_seen(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     def planted(totals: Ints, sigmas: Floats, bits: Bits) -> Floats:

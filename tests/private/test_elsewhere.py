@@ -80,6 +80,7 @@ def arrays(model: Any) -> dict[str, Any]:
     return dict(model.to_arrays()[1])
 
 
+@pytest.mark.half
 @needs_descriptors
 @pytest.mark.parametrize(
     "mechanism", [sf.Mixture(), sf.Mixture(adapt="labels"), sf.Clustmix(), sf.Slicing(training=None)]

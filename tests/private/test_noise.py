@@ -295,6 +295,7 @@ def two_sample_p_values(ours: NDArray[np.int64], theirs: NDArray[np.int64], scal
     return found
 
 
+@pytest.mark.slow
 def test_opendp_draws_from_nearly_the_same_law(theirs: NDArray[np.int64]) -> None:
     found = two_sample_p_values(rounded_gaussian(STEPS, DRAWS), theirs, STEPS)
     assert min(found.values()) > FALSE_ALARM / len(found), found

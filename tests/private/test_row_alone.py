@@ -253,6 +253,7 @@ def bytes_table(rows: list[tuple[Any, ...]]) -> Table:
     return open_table(pa.table({n: pa.array(c, pa.binary()) for n, c in zip(NAMES, columns, strict=True)}))
 
 
+@pytest.mark.slow
 @relaxed
 @given(with_odd_cell(st.one_of(st.none(), st.binary(max_size=6), st.just(b"\xff"))))
 def test_an_odd_cell_of_bytes_stands_alone(case: tuple[list[Any], Any, int]) -> None:
@@ -345,6 +346,7 @@ def object_frame(rows: list[tuple[Any, ...]]) -> Table:
     return open_table(pd.DataFrame(columns))
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("odd", OBJECTS, ids=lambda odd: type(odd).__name__)
 def test_an_odd_object_stands_alone(odd: object) -> None:
     base = [tuple(SANE[name][i] for name in NAMES) for i in range(3)]
@@ -354,6 +356,7 @@ def test_an_odd_object_stands_alone(odd: object) -> None:
         check_alone(object_frame, base, tuple(row), 1)
 
 
+@pytest.mark.slow
 @relaxed
 @given(with_odd_cell(st.one_of(odd_text, st.integers(), st.floats(), st.binary(max_size=4))))
 def test_an_odd_cell_of_a_frame_stands_alone(case: tuple[list[Any], Any, int]) -> None:
@@ -410,6 +413,7 @@ def test_a_ragged_line_counts_nowhere(line: str, tmp_path: Path) -> None:
 # A unit of several rows: what counts of it depends on its rows alone
 
 
+@pytest.mark.slow
 @relaxed
 @given(
     st.lists(st.tuples(st.sampled_from(["a", "b", ""]), row_of_text), max_size=10),

@@ -187,6 +187,7 @@ SEVERAL: dict[str, Case] = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("case", ONE_COLUMN)
 def test_one_column_is_exact(case: str, release: sf.Release, plain: pd.DataFrame) -> None:
     given, holds = ONE_COLUMN[case]
@@ -210,6 +211,7 @@ def ignore_boxes(self: GaussianMixture, k: int, n: int, boxes: Boxes, rng: np.ra
     return self.sample(np.full(n, k), rng)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("case", ["category", "missing category", "number on a grid", "atom", "date"])
 def test_a_sampler_that_ignores_the_given_column_is_caught(
     case: str, release: sf.Release, plain: pd.DataFrame, monkeypatch: pytest.MonkeyPatch

@@ -155,6 +155,7 @@ FAULTS: dict[str, tuple[Adjacency, Build]] = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_hunt_finds_planted_faults(fault: str) -> None:
     adjacency, build = FAULTS[fault]

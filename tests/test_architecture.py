@@ -84,6 +84,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.half
 @needs_contracts
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_import_is_seen(fault: str, tmp_path: Path) -> None:

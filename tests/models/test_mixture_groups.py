@@ -145,6 +145,7 @@ def test_spends_are_those_of_the_plan(made: sf.Release) -> None:
     assert math.hypot(*(spend.mu for spend in spends)) <= plan.mu * (1 + 1e-12)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize(("mechanism", "adapt"), CASES)
 def test_every_adjacency_has_a_guarantee_that_loads(

@@ -210,6 +210,7 @@ def test_every_kind_of_table_gives_the_totals_found_by_hand(kind: str, tmp_path:
     check(totals(open_table(table_of(kind, tmp_path))))
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("rows", [1, 7, ROWS])
 def test_batches_workers_and_order_do_not_matter(workers: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -581,6 +581,7 @@ def quiet_fit(frame: pd.DataFrame, schema: Any = SCHEMA) -> sf.Release:
     return made
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("odd", ODD, ids=lambda value: ascii(value)[:20])
 def test_odd_cells_are_taken_in_silence(odd: Any, capfd: pytest.CaptureFixture[str]) -> None:
     frame = table(60).astype(object)
@@ -641,6 +642,7 @@ def test_masses_of_a_stepped_affine_column_add_up_to_one_with_all_that_is_clampe
 # --- every kind of model
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_release_draws_and_scores_like_the_one_that_was_saved(kind: str, tmp_path: Path) -> None:
     generator = KINDS[kind].get("mechanism") == "slicing"

@@ -288,6 +288,7 @@ LINE = st.one_of(
 )
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "shift_jis", "gb18030"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(lines=st.lists(LINE, max_size=12), block=st.integers(1, 40))
@@ -346,6 +347,7 @@ def test_a_line_of_the_longest_length_reads_alike_wherever_it_stands(path: Path,
     assert rows(path, b"a,b\n" + first + b",1" + after) == expected
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("length", range(6, 16))
 @pytest.mark.parametrize("block", [1, 3, 5, 8, 10, 11, 12, 40])
 def test_line_breaks_do_not_count_in_the_length_of_a_line(

@@ -115,6 +115,7 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_source_gives_the_same_cells(source: str, column: str, tmp_path: Path) -> None:

@@ -227,6 +227,7 @@ class Broken(Histograms):
         return super().total(batch)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_a_failure_in_a_worker_comes_out_and_nothing_hangs(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_module, "BATCH_CELLS", len(LAYOUT.names))  # a batch a row

@@ -199,6 +199,7 @@ def second_moment_of(world: World, kind: Any = FeatureMoments) -> Query:
     return kind(seen, world.radius(seen, UNCLIPPED), world.classes, (share, 1.0 - share))
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_the_bound_holds(adjacency: Adjacency) -> None:
     hunt(cases(adjacency), adjacency, 200)

@@ -134,6 +134,7 @@ def cases(
     return Case(query, coded(before, space.image.dim), coded(after, space.image.dim))
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("second", SECONDS)
 def test_they_keep_their_bound(second: str, adjacency: Adjacency) -> None:

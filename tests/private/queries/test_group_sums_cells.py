@@ -173,6 +173,7 @@ def cases(draw: st.DrawFn, adjacency: Adjacency, second: str, kind: type = Group
     return Case(query, coded(before, dim), coded(after, dim))
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("second", SECONDS)
 def test_cells_keep_the_bound(second: str, adjacency: Adjacency) -> None:

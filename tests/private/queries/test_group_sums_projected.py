@@ -80,6 +80,7 @@ BUILD: dict[str, Build] = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", BUILD)
 def test_they_keep_their_bound(name: str, adjacency: Adjacency) -> None:

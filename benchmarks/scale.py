@@ -106,18 +106,18 @@ def same_totals(folder: Path) -> bool:
     from sfumato.private.source import Source
     from sfumato.schema.layout import Layout
     from sfumato.tables import open_table
-    from sfumato.tables.coding import code_cells, code_label
+    from sfumato.tables.coding import code_label, find_cells
 
     _, _, schema = adult()
     layout = Layout.of(schema)
-    query = Histograms(layout.sizes, layout.classes, tuple([1 / len(layout.sizes)] * len(layout.sizes)))
+    query = Histograms(layout.cells, layout.classes, tuple([1 / len(layout.cells)] * len(layout.cells)))
     streamed = LocalEngine(Source(open_table(folder), layout)).total(query)
     whole = np.zeros_like(streamed)
     for path in folder.glob("*.parquet"):
         (batch,) = pq.read_table(path).combine_chunks().to_batches()
         labels = code_label(batch, layout)
         columns = zip(layout.names, layout.bins, strict=True)
-        codes = np.stack([code_cells(batch.column(name), bins).codes.astype(np.int32) for name, bins in columns])
+        codes = np.stack([find_cells(batch.column(name), bins).astype(np.int32) for name, bins in columns])
         whole += query.total(Batch(codes[:, labels >= 0], labels[labels >= 0]))
     return bool(np.array_equal(streamed, whole))
 

@@ -39,8 +39,8 @@ def look_into(values: np.ndarray, labels: np.ndarray, column: Number, sd: float,
 
 
 def median(starts: np.ndarray, counts: np.ndarray, grid: Grid) -> float:
-    place = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2.0))
-    return float(grid.lows(starts)[place])
+    edges = np.append(grid.lows(starts), grid.high)
+    return float(np.interp(counts.sum() / 2.0, np.append(0.0, np.cumsum(counts)), edges))
 
 
 def test_a_column_of_few_values_needs_one_look() -> None:
@@ -140,6 +140,12 @@ def test_share_out_is_the_nearest_point() -> None:
             assert (price[~kept] <= price[kept].max() + 1e-6).all()
 
 
+def test_bins_that_hold_little_are_not_looked_into() -> None:
+    """A smooth column is known well enough by its first bins, however far above the noise they are."""
+    own = bins(Number(min=0, max=1000))
+    assert finer([Look(own.starts, np.full((1, len(own.starts)), 1e6), 1.0)], own.grid, 2, CLEANING) is None
+
+
 def test_noise_alone_is_not_looked_into() -> None:
     rng = np.random.default_rng(11)
     own = bins(Number(min=0, max=1e6))
@@ -153,7 +159,8 @@ def test_noise_alone_is_not_looked_into() -> None:
 
 def test_no_more_parts_than_may_be_and_those_of_the_fullest_bins() -> None:
     own = bins(Number(min=0, max=1000))
-    counts = np.full((2, len(own.starts)), 1e4)
+    counts = np.zeros((2, len(own.starts)))
+    counts[:, 90:120] = 1e4
     counts[:, 100] = 2e4
     look = Look(own.starts, counts, 1.0)
     every = finer([look], own.grid, 2, CLEANING)

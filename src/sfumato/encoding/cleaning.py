@@ -29,6 +29,12 @@ class Cleaning:
         unit="probability",
         source=ROUND,
     )
+    refine_share: float = option(
+        1.0 / 64.0,
+        help="And if it holds more of the column's rows than this: the rest is as well spread over it.",
+        unit="share",
+        source=ROUND,
+    )
     merge_level: float = option(
         0.01,
         help="Neighbouring bins stay apart if noise alone would set any two of a look so far apart this rarely.",

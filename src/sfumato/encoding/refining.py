@@ -67,12 +67,14 @@ def looks_needed(grid: Grid, starts: IntArray) -> int:
 def finer(
     looks: Sequence[Look], grid: Grid, looks_left: int, cleaning: Cleaning, most: int = MOST_PARTS
 ) -> IntArray | None:
-    """Where the next look's bins begin: every bin that the last look cut from another, and that holds more than noise,
-    is cut up, the fullest first, into at most so many parts together; None where there is none.
+    """Where the next look's bins begin: every bin that the last look cut from another, and that holds more than noise
+    and a fair share of all, is cut up, the fullest first, into at most so many parts together; None where none is.
     """
     look = looks[-1]
     width = np.diff(look.starts, append=grid.size)
     full = beyond_noise(look.counts, np.full(len(width), look.sd), look.counts.size, cleaning)
+    held = look.counts.sum(axis=0)
+    full &= held > cleaning.refine_share * held.sum()
     if len(looks) > 1:
         parents = np.searchsorted(looks[-2].starts, look.starts, "right") - 1
         full &= np.bincount(parents)[parents] > 1

@@ -37,17 +37,16 @@ def ask_columns(curator: Asker, plan: Plan, cleaning: Cleaning) -> list[Counted]
     every = range(len(looks))
     counted = _ask(curator, "histograms", layout, every, shares, plan.budget("histograms", curator.remaining))
     for number, each in enumerate(plan.repeats(FINER), start=1):
-        deep = [c for c in every if looks[c] > number and len(counted[c].finer) == number - 1]
-        most = MOST_PARTS // (plan.classes * max(len(deep), 1))
-        parts = {c: _cut(counted[c], plan.layout.bins[c], looks[c] - number, cleaning, most) for c in deep}
-        cut = {c: starts for c, starts in parts.items() if starts is not None}
-        if not cut:
-            break
-        layout = layout.refined([cut.get(c) for c in every])
         budget = min(plan.spend(each), curator.remaining)
-        found = _ask(curator, each.title, layout, list(cut), shares[list(cut)], budget)
-        for (c, starts), seen in zip(cut.items(), found, strict=True):
-            counted[c] = _beside(counted[c], seen, starts)
+        deep = [c for c in every if looks[c] > number]
+        if budget <= 0.0:
+            break
+        most = MOST_PARTS // (plan.classes * len(deep))
+        cut = {c: _cut(counted[c], plan.layout.bins[c], looks[c] - number, cleaning, most) for c in deep}
+        layout = layout.refined([cut.get(c) for c in every])
+        found = _ask(curator, each.title, layout, deep, shares[deep], budget)
+        for c, seen in zip(deep, found, strict=True):
+            counted[c] = _beside(counted[c], seen, cut[c])
     return counted
 
 
@@ -71,12 +70,25 @@ def _cut(counted: Counted, bins: Bins, looks_left: int, cleaning: Cleaning, most
     return finer((first, *counted.finer), bins.grid, looks_left, cleaning, most)
 
 
-def _beside(before: Counted, seen: Counted, starts: IntArray) -> Counted:
-    """A column's counts with one more look. Rows in no bin, and those whose cell is missing, were counted again."""
+def _beside(before: Counted, seen: Counted, starts: IntArray | None) -> Counted:
+    """A column's counts with one more look: at finer bins, or where there was nothing to look into once more at the
+    same. Rows in no bin, and those whose cell is missing, are counted at every look.
+    """
     weight = seen.sd**-2 / (seen.sd**-2 + before.nowhere_sd**-2)
     nowhere = before.nowhere + weight * (seen.nowhere - before.nowhere)
-    cells, size = before.cells.copy(), len(starts)
+    nowhere_sd = (1.0 - weight) ** 0.5 * before.nowhere_sd
+    if starts is None and not before.finer:
+        return Counted(before.cells + weight * (seen.cells - before.cells), nowhere_sd, nowhere, nowhere_sd)
+    looks = before.finer
+    size = len(looks[-1].starts if starts is None else starts)
+    cells = before.cells.copy()
     if seen.cells.shape[1] > size:
         cells[:, -1] += weight * (seen.cells[:, -1] - cells[:, -1])
-    look = Look(starts, seen.cells[:, :size], seen.sd)
-    return Counted(cells, before.sd, nowhere, (1.0 - weight) ** 0.5 * before.nowhere_sd, (*before.finer, look))
+    if starts is None:
+        looks, last = looks[:-1], looks[-1]
+        part = seen.sd**-2 / (seen.sd**-2 + last.sd**-2)
+        counts = last.counts + part * (seen.cells[:, :size] - last.counts)
+        return Counted(
+            cells, before.sd, nowhere, nowhere_sd, (*looks, Look(last.starts, counts, (1 - part) ** 0.5 * last.sd))
+        )
+    return Counted(cells, before.sd, nowhere, nowhere_sd, (*looks, Look(starts, seen.cells[:, :size], seen.sd)))

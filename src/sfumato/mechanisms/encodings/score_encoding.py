@@ -85,7 +85,8 @@ class ScoreEncoding:
         layout, mu = public.layout, public.mu * math.sqrt(kept)
         classes, columns, rows = layout.classes, len(layout.names), public.guess
         resolutions = effective_bins(layout.sizes, rows / classes, mu / math.sqrt(2.0), self.histograms.log_slope)
-        hidden = self.histograms.hidden_cells
+        hidden, looks = self.histograms.hidden_cells, looks_of(layout)
+        resolutions = resolutions * np.sqrt(looks)  # L looks of equal shares have L times the variance of one
         moments = moment_costs(np.full(classes, rows / classes), columns, radius(columns))
         costs = {
             "marginals": marginal_cost(resolutions, rows / classes, mu / math.sqrt(2.0), hidden),
@@ -96,8 +97,7 @@ class ScoreEncoding:
         shares = dict(zip(costs, split(list(costs.values())), strict=True))
         expected = {n: float(public.noise_factor * c / (shares[n] * mu**2)) for n, c in costs.items()}
         columns_get = tuple(float(share) for share in split(resolutions**2))
-        share, looks = float(shares["marginals"]), looks_of(layout)
-        return HistogramOpening(share, columns_get, moments.shares, expected, looks=looks)
+        return HistogramOpening(float(shares["marginals"]), columns_get, moments.shares, expected, looks=looks)
 
     def label_budget(self, public: Public) -> tuple[float, int]:
         """The part of the budget that adapted labels take, and in how many rounds."""

@@ -55,7 +55,7 @@ def check_town(found: pd.DataFrame, real: pd.DataFrame) -> None:
 CASES = [
     (0.2, 200, 1),
     (0.6, 1000, 1),
-    *(pytest.param(share, top, 8, marks=pytest.mark.slow) for share in (0.05, 0.2, 0.6) for top in (200, 1000)),
+    *(pytest.param(share, top, 24, marks=pytest.mark.slow) for share in (0.05, 0.2, 0.6) for top in (200, 1000)),
 ]
 
 

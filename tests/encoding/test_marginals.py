@@ -169,9 +169,9 @@ def test_a_drowned_class_counts_as_one_row() -> None:
 
 
 def test_what_noise_may_have_made_is_not_believed() -> None:
-    """Two standard deviations of the sum over classes: below them all rows are readable."""
+    """Four standard deviations of the sum over classes: below them all rows are readable."""
     counts = np.array([1000.0, 500.0])
-    bar = 2.0 * 5.0 * 2.0**0.5
+    bar = 4.0 * 5.0 * 2.0**0.5
     for nowhere, believed in ((0.0, False), (-30.0, False), (0.49 * bar, False), (0.51 * bar, True)):
         found = readable(counted(np.zeros((2, 3)), 5.0, nowhere), counts, has_missing=False)
         assert found.tolist() == (counts - nowhere if believed else counts).tolist()

@@ -163,7 +163,10 @@ class _Draft:
         if self.label in self.left_out:
             raise SchemaError(f"the label {self.label!r} is empty, or has too many different values to be a label")
         if not self.columns:
-            raise SchemaError("no column of the table is a number, a date or one of a few categories")
+            raise SchemaError(
+                "no column of the table is a number, a date or one of a few categories; "
+                "of a CSV file see --delimiter, --csv-encoding and sfumato convert"
+            )
         said = {"label": self.label, "unit": self.unit, "columns": self.columns, "unconfirmed": self.unconfirmed}
         return Schema.of(said)
 

@@ -20,7 +20,7 @@ from sfumato.encoding.refining import Look, settle
 from sfumato.schema.layout import Bins, FloatArray, IntArray, OrderedBins
 
 FLOOR_ROWS = 0.1  # spread over the bins of a column that follow its mass: none is impossible
-NOWHERE_ABOVE = 2.0  # sd of a noisy count, from which on cells that fit no bin are believed in
+NOWHERE_ABOVE = 4.0  # sd of a noisy count, from which on cells that fit no bin are believed in
 
 
 @dataclass(frozen=True)

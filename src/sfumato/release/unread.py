@@ -22,7 +22,9 @@ from sfumato.guarantee import FloatArray, NoisyAnswer
 from sfumato.text import one_line
 
 Z = 1.96  # standard deviations on either side hold 95 % of a Gaussian
-CLEAR = 2.0  # standard deviations, by which a share stands above its noise
+CLEAR = (
+    4.0  # standard deviations, by which a share stands above its noise: in one of a hundred columns noise rarely does
+)
 WORTH_TELLING = 0.005
 PLAUSIBLE = 1e15  # of counts and their noise, which a file may say anything of
 

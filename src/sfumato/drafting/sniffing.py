@@ -11,10 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.tables.csv import BLOCK_BYTES, COMPRESSIONS, DELIMITERS, Dialect
+from sfumato.tables.csv import BLOCK_BYTES, COMPRESSIONS, DELIMITERS, OTHER_DELIMITERS, Dialect
 from sfumato.tables.table import reading
 
-OTHER_DELIMITERS = ";\t|,"
 SNIFFED_LINES = 50
 LATIN = "latin-1"  # has a letter for every byte
 WINDOWS = "cp1252"  # the same, but for quotes, dashes and the euro where Latin-1 has control characters

@@ -78,11 +78,12 @@ def finer(
     if len(looks) > 1:
         parents = np.searchsorted(looks[-2].starts, look.starts, "right") - 1
         full &= np.bincount(parents)[parents] > 1
-    cut = _fullest(look, np.flatnonzero(full & (width > 1)), _parts(width, looks_left), most)
+    parts = _parts(width, looks_left)
+    cut = _fullest(held, np.flatnonzero(full & (width > 1)), parts, most)
     if len(cut) == 0:
         return None
-    parts = [_cut(int(look.starts[i]), int(width[i]), grid, looks_left) for i in cut]
-    return np.unique(np.concatenate([look.starts, *parts]))
+    runs = (_cut(int(look.starts[i]), int(width[i]), int(parts[i]), grid) for i in cut)
+    return np.unique(np.concatenate([look.starts, *runs]))
 
 
 def beyond_noise(counts: FloatArray, sd: FloatArray, candidates: int, cleaning: Cleaning) -> BoolArray:
@@ -94,9 +95,9 @@ def beyond_noise(counts: FloatArray, sd: FloatArray, candidates: int, cleaning: 
     return np.asarray(together | (counts > bar * sd).any(axis=0))
 
 
-def _fullest(look: Look, bins: IntArray, parts: IntArray, most: int) -> IntArray:
+def _fullest(held: FloatArray, bins: IntArray, parts: IntArray, most: int) -> IntArray:
     """Of some bins the fullest, as many as may be cut: where rows share a value, a bin is fuller than others."""
-    order = bins[np.argsort(-look.counts.sum(axis=0)[bins], kind="stable")]
+    order = bins[np.argsort(-held[bins], kind="stable")]
     return np.sort(order[np.cumsum(parts[order]) <= most])
 
 
@@ -105,9 +106,8 @@ def _parts(width: IntArray, looks_left: int) -> IntArray:
     return width if looks_left == 1 else np.ceil(width ** (1.0 / looks_left)).astype(np.int64)
 
 
-def _cut(start: int, width: int, grid: Grid, looks_left: int) -> IntArray:
-    """The parts of a run of cells."""
-    parts = int(_parts(np.array(width), looks_left))
+def _cut(start: int, width: int, parts: int, grid: Grid) -> IntArray:
+    """Where the parts of a run of cells begin."""
     starts = start + np.arange(parts) * width // parts
     if isinstance(grid, Marks) and parts < width:
         starts[1:] += starts[1:] % 2  # a bin begins with a mark, unless the mark is a bin of its own
@@ -123,32 +123,31 @@ def settle(
     one part, a class that noise hides from the rest is divided as all classes are, and what is left of the noise is
     taken away by the nearest counts that add up.
     """
-    looks = (Look(np.zeros(1, dtype=np.int64), totals[:, None], total_sd), *looks)
-    starts: list[IntArray] = []
-    found: list[FloatArray] = []
-    held, held_variances = totals[:, None], np.array([total_sd**2])
-    for look, (level, variances) in zip(looks, _levels(looks, grid), strict=True):
+    whole = Look(np.zeros(1, dtype=np.int64), totals[:, None], total_sd)
+    (_, total_variance), *levels = _levels((whole, *looks), grid)
+    final: list[tuple[IntArray, FloatArray]] = []
+    held = totals[:, None]
+    for look, (level, _) in zip(looks, levels, strict=True):
         merged = merge_alike(level, cleaning)
         counts = share_out(*pool_parts(merged, held, cleaning.pool_within), merged.parents, held)
-        sd = _sd_given(merged, held_variances)
-        faint = ~merged.again & ~beyond_noise(merged.counts, sd, level.counts.size, cleaning)
-        held, held_variances = np.zeros((len(totals), len(look.starts))), variances
+        done = ~merged.again
+        if look is looks[0]:
+            sd = _sd_given(merged, float(total_variance[0]))
+            faint = done & ~beyond_noise(merged.counts, sd, level.counts.size, cleaning)
+            final += [taper(merged, counts, i, level.starts) for i in np.flatnonzero(faint).tolist()]
+            done &= ~faint
+        final.append((merged.starts[done], counts[:, done]))
+        held = np.zeros((len(totals), len(look.starts)))
         held[:, np.searchsorted(look.starts, merged.starts[merged.again])] = counts[:, merged.again]
-        kept = ~merged.again & ~faint if look is looks[1] else ~merged.again
-        starts.append(merged.starts[kept])
-        found.append(counts[:, kept])
-        if look is looks[1]:
-            tails = [taper(merged, counts, i, level.starts) for i in np.flatnonzero(faint).tolist()]
-            starts += [tail_starts for tail_starts, _ in tails]
-            found += [tail_counts for _, tail_counts in tails]
-    order = np.argsort(np.concatenate(starts))
-    return np.concatenate(starts)[order], np.concatenate(found, axis=1)[:, order]
+    starts = np.concatenate([part for part, _ in final])
+    order = np.argsort(starts)
+    return starts[order], np.concatenate([part for _, part in final], axis=1)[:, order]
 
 
-def _sd_given(level: Level, held_variances: FloatArray) -> FloatArray:
-    """The noise on parts' counts, once they have to add up to what their bin holds."""
-    share = level.variances / np.bincount(level.parents, level.variances)[level.parents]
-    return np.asarray(np.sqrt(level.variances * (1.0 - share) + share**2 * held_variances[level.parents]))
+def _sd_given(level: Level, total_variance: float) -> FloatArray:
+    """The noise on the counts of the whole range's parts, once they have to add up to its total."""
+    share = level.variances / level.variances.sum()
+    return np.asarray(np.sqrt(level.variances * (1.0 - share) + share**2 * total_variance))
 
 
 def taper(level: Level, counts: FloatArray, i: int, cells: IntArray) -> tuple[IntArray, FloatArray]:

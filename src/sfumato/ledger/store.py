@@ -22,9 +22,9 @@ from functools import cache
 from pathlib import Path
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError as BadUrl
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
+from sfumato.database_url import read_url
 from sfumato.errors import ArgumentError, LedgerError, MissingExtraError, OutputError
 from sfumato.files import COMPANIONS, SMALLEST_DATABASE, real_path
 from sfumato.ledger.account import STEPS, State
@@ -105,12 +105,7 @@ class Place:
 
 
 def _url(text: str) -> sa.URL:
-    try:
-        url = sa.make_url(text)
-    except (BadUrl, ValueError):
-        raise ArgumentError("the ledger's URL cannot be read; it looks like postgresql://user@host/database") from None
-    if url.drivername in ("postgresql", "postgres"):  # psycopg is what the extra installs
-        url = url.set(drivername="postgresql+psycopg")
+    url = read_url(text, "the ledger's URL cannot be read; it looks like postgresql://user@host/database")
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise ArgumentError(f"a ledger is kept in SQLite or PostgreSQL, not in {url.get_backend_name()}")
     return url

@@ -25,6 +25,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -136,10 +137,22 @@ def read_datetime(value: Any) -> Any:
     return when if found.aware else when.replace(tzinfo=None)
 
 
+def _known_zone(zone: str) -> str:
+    """Refuse what is no time zone of the IANA list."""
+    try:
+        if ZONE.fullmatch(zone):
+            ZoneInfo(zone)
+            return zone
+    except (KeyError, ValueError, OSError):
+        pass
+    raise ValueError(f"there is no time zone {zone!r}; give a name such as Europe/Vienna")
+
+
 Real: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
 Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
 Seconds: TypeAlias = Annotated[float, BeforeValidator(read_seconds), PlainSerializer(_words, when_used="json")]
 TimeOfDay: TypeAlias = Annotated[datetime.time, BeforeValidator(read_time)]
+Zone: TypeAlias = Annotated[str, AfterValidator(_known_zone)]
 Moment: TypeAlias = Annotated[datetime.datetime, BeforeValidator(read_datetime)]
 Format: TypeAlias = Annotated[str, Field(max_length=LIMITS.format_letters)]
 
@@ -333,13 +346,8 @@ class Date(Ordered):
     type: Literal["date"] = "date"
     min: datetime.date
     max: datetime.date
-    zone: str | None = None
+    zone: Zone | None = None
     format: Format | None = None
-
-    @field_validator("zone")
-    @classmethod
-    def _known_zone(cls, zone: str | None) -> str | None:
-        return check_zone(zone)
 
     @model_validator(mode="after")
     def _check(self) -> Date:
@@ -365,13 +373,8 @@ class Datetime(Ordered):
     min: Moment
     max: Moment
     step: Seconds = Field(default=60.0, ge=LIMITS.finest_time)
-    zone: str | None = None
+    zone: Zone | None = None
     format: Format | None = None
-
-    @field_validator("zone")
-    @classmethod
-    def _known_zone(cls, zone: str | None) -> str | None:
-        return check_zone(zone)
 
     @model_validator(mode="after")
     def _check(self) -> Datetime:
@@ -642,19 +645,6 @@ def _check_order(column: Clocked) -> None:
     if not low < high:
         raise ValueError(f"min ({column.min}) must be before max ({column.max})")
     check_range(low, high, step)
-
-
-def check_zone(zone: str | None) -> str | None:
-    """Refuse what is no time zone of the IANA list."""
-    try:
-        if zone is not None and ZONE.fullmatch(zone):
-            ZoneInfo(zone)
-            return zone
-    except (KeyError, ValueError, OSError):
-        pass
-    if zone is not None:
-        raise ValueError(f"there is no time zone {zone!r}; give a name such as Europe/Vienna")
-    return zone
 
 
 def check_format(form: str | None, needed: set[str], allowed: set[str]) -> None:

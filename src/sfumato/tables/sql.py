@@ -16,9 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError as BadUrl
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 
+from sfumato.database_url import read_url
 from sfumato.errors import ArgumentError, MissingExtraError, TableError
 from sfumato.tables.cells import TEXT, bytes_text
 from sfumato.tables.objects import object_texts
@@ -129,13 +129,7 @@ def _truth(cell: Any) -> Any:
 
 
 def _url(text: str) -> sa.URL:
-    try:
-        url = sa.make_url(text)
-    except (BadUrl, ValueError):
-        raise ArgumentError("the database's URL cannot be read; it looks like postgresql://user@host/name") from None
-    if url.drivername in ("postgresql", "postgres"):  # psycopg is what the extra installs
-        url = url.set(drivername="postgresql+psycopg")
-    return url
+    return read_url(text, "the database's URL cannot be read; it looks like postgresql://user@host/name")
 
 
 def _label(url: sa.URL) -> str:

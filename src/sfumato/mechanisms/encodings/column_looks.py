@@ -8,6 +8,7 @@ noisy answers, and charged like everything else.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,9 +39,9 @@ def ask_columns(curator: Asker, plan: Plan, cleaning: Cleaning) -> list[Counted]
     counted = _ask(curator, "histograms", layout, every, shares, plan.budget("histograms", curator.remaining))
     for number, each in enumerate(plan.repeats(FINER), start=1):
         budget = min(plan.spend(each), curator.remaining)
-        deep = [c for c in every if looks[c] > number]
         if budget <= 0.0:
             break
+        deep = [c for c in every if looks[c] > number]
         most = MOST_PARTS // (plan.classes * len(deep))
         cut = {c: _cut(counted[c], plan.layout.bins[c], looks[c] - number, cleaning, most) for c in deep}
         layout = layout.refined([cut.get(c) for c in every])
@@ -74,21 +75,23 @@ def _beside(before: Counted, seen: Counted, starts: IntArray | None) -> Counted:
     """A column's counts with one more look: at finer bins, or where there was nothing to look into once more at the
     same. Rows in no bin, and those whose cell is missing, are counted at every look.
     """
-    weight = seen.sd**-2 / (seen.sd**-2 + before.nowhere_sd**-2)
-    nowhere = before.nowhere + weight * (seen.nowhere - before.nowhere)
-    nowhere_sd = (1.0 - weight) ** 0.5 * before.nowhere_sd
+    nowhere, nowhere_sd = _averaged(before.nowhere, before.nowhere_sd, seen.nowhere, seen.sd)
     if starts is None and not before.finer:
-        return Counted(before.cells + weight * (seen.cells - before.cells), nowhere_sd, nowhere, nowhere_sd)
-    looks = before.finer
-    size = len(looks[-1].starts if starts is None else starts)
+        cells, sd = _averaged(before.cells, before.sd, seen.cells, seen.sd)
+        return Counted(cells, sd, nowhere, nowhere_sd)
+    looks, size = before.finer, len(before.finer[-1].starts if starts is None else starts)
+    if starts is None:
+        last = looks[-1]
+        looks = (*looks[:-1], Look(last.starts, *_averaged(last.counts, last.sd, seen.cells[:, :size], seen.sd)))
+    else:
+        looks = (*looks, Look(starts, seen.cells[:, :size], seen.sd))
     cells = before.cells.copy()
     if seen.cells.shape[1] > size:
-        cells[:, -1] += weight * (seen.cells[:, -1] - cells[:, -1])
-    if starts is None:
-        looks, last = looks[:-1], looks[-1]
-        part = seen.sd**-2 / (seen.sd**-2 + last.sd**-2)
-        counts = last.counts + part * (seen.cells[:, :size] - last.counts)
-        return Counted(
-            cells, before.sd, nowhere, nowhere_sd, (*looks, Look(last.starts, counts, (1 - part) ** 0.5 * last.sd))
-        )
-    return Counted(cells, before.sd, nowhere, nowhere_sd, (*looks, Look(starts, seen.cells[:, :size], seen.sd)))
+        cells[:, -1], _ = _averaged(cells[:, -1], before.nowhere_sd, seen.cells[:, -1], seen.sd)
+    return replace(before, cells=cells, nowhere=nowhere, nowhere_sd=nowhere_sd, finer=looks)
+
+
+def _averaged(one: FloatArray, one_sd: float, other: FloatArray, other_sd: float) -> tuple[FloatArray, float]:
+    """Two noisy answers about the same, by their precision, and the noise that is left."""
+    weight = other_sd**-2 / (other_sd**-2 + one_sd**-2)
+    return one + weight * (other - one), (1.0 - weight) ** 0.5 * one_sd

@@ -104,7 +104,7 @@ class Curator:
     def _noisy(self, query: Query, sd: FloatArray) -> FloatArray:
         total = self._engine.total(query)
         self._before_noise()  # a table that cannot be read costs nothing; from here on the ledger does not go back
-        return noisy(total, sd, self._bits)
+        return noisy(query.answer(total), sd, self._bits)
 
     def rows(self, name: str, request: bytes) -> NoisyRows:
         """Charge for it, say so, then answer with every row's noisy projections, in an order that nobody knows.

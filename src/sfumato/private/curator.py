@@ -20,7 +20,8 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from sfumato.errors import SfumatoError, TableError, insist
-from sfumato.private.accounting import MOST_COORDINATES, Adjacency, Budget, Spend, delta_left, joint_delta
+from sfumato.gaussian_delta import delta_left
+from sfumato.private.accounting import MOST_COORDINATES, Adjacency, Budget, Spend, joint_delta
 from sfumato.private.noise import DISTANCE_PER_COORDINATE, Bits, noisy, secure_bits
 from sfumato.private.queries.base import Answer, FloatArray, IntArray, Public, Query
 from sfumato.private.queries.wire import decode

@@ -11,8 +11,8 @@ import numpy as np
 from sfumato.errors import insist
 from sfumato.private.queries.base import Batch, FloatArray, IntArray, Public, Query, Reach, check_shares
 
-MOST_CELLS = 1 << 24  # of all tables together, so that counts fit into memory
-MOST_TABLE_CELLS = 1 << 22  # of one table
+CELLS_OF_ALL = 1 << 24  # of all tables together, so that counts fit into memory
+CELLS_OF_ONE = 1 << 22  # of one table
 TARGET_BITS = 8  # fractional bits of a public count
 MOST_TARGET = 1 << 38  # 2^30 rows: a table's distance stays below 2^38 + 2^22 * 2^38 < 2^62
 
@@ -39,16 +39,14 @@ class Tables(Query):
 
     def __post_init__(self) -> None:
         for level in self.levels:
-            fits = level.ndim == 1 and len(level) > 1 and 0 <= level.min() <= level.max() < MOST_TABLE_CELLS
+            fits = level.ndim == 1 and len(level) > 1 and 0 <= level.min() <= level.max() < CELLS_OF_ONE
             insist(fits, "every bin of a column has a level, and so has what fits none: whole numbers from 0 on")
         known = set(range(len(self.levels) + 1))
         once = all(0 < len(set(table) & known) == len(table) for table in self.tables)
         insist(once and self.classes >= 1, "a table is of columns that are there, or the label, each once")
         check_shares(self.shares, len(self.tables))
-        fits = max(self.cells) <= MOST_TABLE_CELLS and sum(self.cells) <= MOST_CELLS
-        insist(
-            fits, f"a table has at most {MOST_TABLE_CELLS} cells, and all of them {MOST_CELLS}; ask for fewer levels"
-        )
+        fits = max(self.cells) <= CELLS_OF_ONE and sum(self.cells) <= CELLS_OF_ALL
+        insist(fits, f"a table has at most {CELLS_OF_ONE} cells, and all of them {CELLS_OF_ALL}; ask for fewer levels")
 
     @cached_property
     def shapes(self) -> list[tuple[int, ...]]:

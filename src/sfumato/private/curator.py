@@ -97,7 +97,7 @@ class Curator:
         sensitivity = query.reach.sensitivity(self._adjacency, self._unit_rows)
         spend = self._budget.charge(name, sensitivity, mu_squared)
         self._announce(spend)
-        sd = spend.sigma / query.weights  # sensitivity is that of weights * total, so this noise is mu-GDP
+        sd = spend.sigma / query.weights  # sensitivity is that of weights * answer, so this noise is mu-GDP
         answer = _shielded(lambda: Answer(self._noisy(query, sd), sd))
         self.answers += ((name, query, answer),)
         return answer

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import ArgumentError
+from sfumato.models.tilt import Int32Array
 from sfumato.schema.layout import FloatArray, IntArray
 
 
@@ -29,7 +30,7 @@ class Exchanging:
 EXCHANGING = Exchanging()
 
 
-def balanced(places: IntArray, wanted: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
+def balanced(places: IntArray | Int32Array, wanted: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
     """Choose n rows whose counts are near to those wanted.
 
     The distance is the sum over cells of (count - wanted)^2 / (wanted + 1): the variances of counts, about.
@@ -62,7 +63,7 @@ def balanced(places: IntArray, wanted: FloatArray, n: int, rng: np.random.Genera
 
 
 def _exchange(
-    places: IntArray,
+    places: IntArray | Int32Array,
     wanted: FloatArray,
     scale: FloatArray,
     counts: FloatArray,

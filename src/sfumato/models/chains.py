@@ -21,7 +21,7 @@ A density of 0 (a weight of -inf) is never moved to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -33,10 +33,10 @@ from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION
 from sfumato.models.labellers import Labeller
 from sfumato.models.mixture_model import Condition, MixtureModel
-from sfumato.models.tilt import Tilt
+from sfumato.models.tilt import Int32Array, Tilt
 from sfumato.schema.layout import FloatArray, IntArray
 
-MOVED_AT_ONCE = 1 << 12  # rows, so that what belongs to them stays in the processor's cache
+MOVED_AT_ONCE = 1 << 13  # rows, so that what belongs to them stays in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Rows:
     component: IntArray
     own: IntArray
     labels: IntArray
-    codes: IntArray
+    codes: Int32Array
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -142,21 +142,20 @@ class Chains:
         Raises:
             ArgumentError: Next to none of the rows drawn had the label that is held.
         """
-        rows = self._fresh(n, rng)
         if self.label is None:
-            return rows
+            return self._fresh(n, rng).take(rng.permutation(n))
         parts, kept, drawn = list[Rows](), 0, 0
         while kept < n or not parts:
             if drawn >= max(n, 1) * REJECTION.draws_a_row:
                 raise ArgumentError(f"given: only {kept} of {drawn} rows drawn had the label, and {n} were wanted")
             rows = self._fresh(REJECTION.size(n - kept, max(kept, 1) / max(drawn, 1)), rng)
             drawn += len(rows)
-            parts.append(rows.take(np.flatnonzero(rows.labels == self.label)[: n - kept]))
+            parts.append(rows.take(rng.permutation(np.flatnonzero(rows.labels == self.label))[: n - kept]))
             kept += len(parts[-1])
         return Rows(*(np.concatenate([getattr(part, f.name) for part in parts], axis=-1) for f in fields(Rows)))
 
     def _fresh(self, n: int, rng: np.random.Generator) -> Rows:
-        """Rows of the mixture, under the condition but for an adapted label that is held."""
+        """Rows of the mixture by component, under the condition but for an adapted label that is held."""
         if self.condition is None:
             component = self.mixture.sample_components(n, rng)
             latent = self.mixture.sample(component, rng)
@@ -172,14 +171,15 @@ class Chains:
         rows = Rows(latent, component, own, own.copy(), codes)
         if self.labeller is not None:
             rows.labels = self._relabelled(self._logits(rows), own, rng)
-        return rows.take(rng.permutation(n))
+        return rows
 
     def _logits(self, rows: Rows) -> FloatArray:
         """(classes, rows): what bins say about the classes where labels are adapted."""
         start, *evidence = self._evidence
-        return sum(
-            (table[:, codes] for table, codes in zip(evidence, rows.codes, strict=True)), start + np.zeros(len(rows))
-        )
+        found = np.repeat(start, len(rows), axis=1)
+        for table, codes in zip(evidence, rows.codes, strict=True):
+            found += table[:, codes]
+        return found
 
     def _relabelled(self, logits: FloatArray, own: IntArray, rng: np.random.Generator) -> IntArray:
         assert self.labeller is not None
@@ -220,17 +220,23 @@ class Chains:
         return tilt.log_weights(tilt.levels_of(rows.codes, rows.labels))
 
     def _replace(self, rows: Rows, tilt: Tilt, rng: np.random.Generator) -> float:
+        """Propose a fresh row for every row."""
         fresh = self._fresh(len(rows), rng)
-        apart = np.zeros(len(rows))
         if self.label is not None:
             fresh.labels[:] = self.label
-            apart += self._log_label(self._logits(fresh), fresh.own, fresh.labels)
-            apart -= self._log_label(self._logits(rows), rows.own, rows.labels)
+        partner = rng.permutation(len(rows))  # fresh rows come by component
         with np.errstate(invalid="ignore"):  # -inf both: it stays
-            apart += self.log_weights(fresh, tilt) - self.log_weights(rows, tilt)
-        taken = np.flatnonzero(-rng.standard_exponential(len(rows)) < apart)
-        rows.put(taken, fresh.take(taken))
+            gain = self._log_factor(fresh, tilt)[partner] - self._log_factor(rows, tilt)
+        taken = np.flatnonzero(-rng.standard_exponential(len(rows)) < gain)
+        rows.put(taken, fresh.take(partner[taken]))
         return len(taken) / max(len(rows), 1)
+
+    def _log_factor(self, rows: Rows, tilt: Tilt) -> FloatArray:
+        """By what the density differs from that of fresh rows."""
+        found = self.log_weights(rows, tilt)
+        if self.label is not None:
+            found += self._log_label(self._logits(rows), rows.own, rows.labels)
+        return found
 
 
 class _Block:
@@ -268,16 +274,18 @@ class _Block:
         crossing = np.flatnonzero(level != self.levels[j])  # the others stay in their cells
         tables, to = self._gain_of_cells(j, level, crossing, gain)
         taken = -rng.standard_exponential(len(rows)) < gain
-        rows.latent[j] = np.where(taken, latent, rows.latent[j])
-        self.apart[j] += np.where(taken, step, 0.0)
-        rows.codes[j] = np.where(taken, codes, rows.codes[j])
-        self.levels[j] = np.where(taken, level, self.levels[j])
+        np.copyto(rows.latent[j], latent, where=taken)
+        np.add(self.apart[j], step, out=self.apart[j], where=taken)
+        np.copyto(rows.codes[j], codes, where=taken)
+        np.copyto(self.levels[j], level, where=taken)
         crossed = taken[crossing]
         self.places[np.ix_(tables, crossing[crossed])] = to[:, crossed]
         if self.logits is not None:
-            self.logits = np.where(taken, logits, self.logits)
+            np.copyto(self.logits, logits, where=taken)
 
-    def _gain_of_cells(self, j: int, level: IntArray, which: IntArray, gain: FloatArray) -> tuple[IntArray, IntArray]:
+    def _gain_of_cells(
+        self, j: int, level: Int32Array, which: IntArray, gain: FloatArray
+    ) -> tuple[IntArray, Int32Array]:
         """Add what some rows gain in the tables that column j is in; the tables, and the places to go to."""
         tables, weights = self.tilt.having(j), self.tilt.weights
         at = self.places[np.ix_(tables, which)]
@@ -286,7 +294,7 @@ class _Block:
             gain[which] += weights[to].sum(axis=0) - weights[at].sum(axis=0)
         return tables, to
 
-    def _gain_of_label(self, j: int, codes: IntArray, gain: FloatArray) -> Any:
+    def _gain_of_label(self, j: int, codes: Int32Array, gain: FloatArray) -> Any:
         """Add what rows gain in the probability of their label, where labels are adapted; the logits to go to."""
         if self.logits is None:
             return None
@@ -364,7 +372,7 @@ def _step(weights: FloatArray, most: float) -> float:
 
 
 def _resampled(share: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
-    """Rows by weight: n equal steps through the shares from a random start, so that each comes within 1 of its share."""
+    """Rows by weight: n equal steps through the shares from a random start, so each comes within 1 of its share."""
     upto = np.cumsum(share)
     at = (np.arange(n) + rng.random()) / n * upto[-1]
     last = int(np.flatnonzero(share > 0)[-1])

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from sfumato.errors import ArgumentError
 from sfumato.schema.layout import FloatArray, IntArray
 
+Int32Array: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 WEIGHED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
 MOST_CELLS = 1 << 30  # of all tables, so that a place is a short number
 
@@ -76,26 +78,26 @@ class Tilt:
         return self._having[column]
 
     @cached_property
-    def _strides(self) -> tuple[IntArray, ...]:
+    def _strides(self) -> tuple[Int32Array, ...]:
         found = []
         for j in range(len(self.sizes)):
             after = [self.shapes[t][self.tables[t].index(j) + 1 :] for t in self._having[j]]
             found.append(np.array([prod(sizes) for sizes in after], np.int32))
         return tuple(found)
 
-    def strides(self, column: int) -> IntArray:
+    def strides(self, column: int) -> Int32Array:
         """By how much one more level of a column moves a row's place in each table that the column is in."""
         return self._strides[column]
 
     @cached_property
-    def _levels(self) -> tuple[IntArray, ...]:
+    def _levels(self) -> tuple[Int32Array, ...]:
         return tuple(level.astype(np.int32) for level in self.levels)
 
-    def level_of(self, column: int, codes: IntArray) -> IntArray:
+    def level_of(self, column: int, codes: IntArray | Int32Array) -> Int32Array:
         """The levels of a feature's bins."""
         return self._levels[column][codes]
 
-    def levels_of(self, codes: Sequence[IntArray] | IntArray, labels: IntArray) -> list[IntArray]:
+    def levels_of(self, codes: Sequence[IntArray] | Int32Array, labels: IntArray) -> list[Int32Array]:
         """The levels of rows.
 
         Args:
@@ -108,7 +110,7 @@ class Tilt:
         found = [level[code] for level, code in zip(self._levels, codes, strict=True)]
         return [*found, np.asarray(labels, np.int32)]
 
-    def places(self, levels: Sequence[IntArray], tables: Sequence[int] | IntArray | None = None) -> IntArray:
+    def places(self, levels: Sequence[Int32Array], tables: Sequence[int] | IntArray | None = None) -> Int32Array:
         """The cells that rows are in, as places in `weights`.
 
         Args:
@@ -129,7 +131,7 @@ class Tilt:
             row += self.starts[t]
         return found
 
-    def log_weights(self, levels: Sequence[IntArray], tables: Sequence[int] | IntArray | None = None) -> FloatArray:
+    def log_weights(self, levels: Sequence[Int32Array], tables: Sequence[int] | IntArray | None = None) -> FloatArray:
         """The weights of the cells that each row is in, added up.
 
         Args:

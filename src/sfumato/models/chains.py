@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, logsumexp
@@ -125,7 +124,7 @@ class Chains:
     def _codes(self, j: int, latent: FloatArray, k: int) -> IntArray:
         """The bins of a feature's latent values in class k."""
         column = self.encoder.columns[j]
-        return column.order[np.searchsorted(column.edges[k][1:-1], latent, "right")]
+        return column.order.take(np.searchsorted(column.edges[k][1:-1], latent, "right"))
 
     # --- the mixture's own rows
 
@@ -190,7 +189,8 @@ class Chains:
     def _log_label(self, logits: FloatArray, own: IntArray, labels: IntArray) -> FloatArray:
         """log P(label | own class, bins)."""
         assert self.labeller is not None
-        mine = np.exp(logits[labels, np.arange(len(labels))] - logsumexp(logits, axis=0))
+        with np.errstate(over="ignore"):  # a label that is out of the question
+            mine = 1.0 / np.exp(logits - logits[labels, np.arange(len(labels))]).sum(axis=0)
         return np.log(self.labeller.alpha * (own == labels) + (1.0 - self.labeller.alpha) * mine)
 
     # --- steps
@@ -246,17 +246,21 @@ class _Block:
         self.chains, self.rows, self.tilt = chains, rows, tilt
         self.runs = _runs(rows.component)
         self.class_runs = _runs(rows.own)
-        self.apart = rows.latent - chains.mixture.means[rows.component].T
+        self.apart = np.empty_like(rows.latent)
+        for c, run in self.runs:
+            self.apart[:, run] = rows.latent[:, run] - chains.mixture.means[c][:, None]
         self.levels = tilt.levels_of(rows.codes, rows.labels)
         self.places = tilt.places(self.levels)
-        self.logits = None if chains.labeller is None else chains._logits(rows)
+        if chains.labeller is not None:
+            self.logits = chains._logits(rows)
+            self.log_label = chains._log_label(self.logits, rows.own, rows.labels)
 
     def sweep(self, rng: np.random.Generator) -> None:
         features = len(self.rows.codes)
         for j in rng.permutation([j for j in range(features) if j not in self.chains.held]):
             self._move_column(int(j), rng)
-        if self.logits is not None and self.chains.label is None:
-            self._move_label(self.logits, rng)
+        if self.chains.labeller is not None and self.chains.label is None:
+            self._move_label(rng)
 
     def _move_column(self, j: int, rng: np.random.Generator) -> None:
         """Propose a coordinate of every row from its Gaussian's law of it given the others."""
@@ -268,50 +272,48 @@ class _Block:
         codes = np.empty(len(rows), np.int32)
         for k, run in self.class_runs:
             codes[run] = self.chains._codes(j, latent[run], k)
-        level = self.tilt.level_of(j, codes)
-        gain = np.zeros(len(rows))
-        logits = self._gain_of_label(j, codes, gain)
-        crossing = np.flatnonzero(level != self.levels[j])  # the others stay in their cells
-        tables, to = self._gain_of_cells(j, level, crossing, gain)
+        rise = self.tilt.level_of(j, codes) - self.levels[j]
+        gain = self._gain(j, rise)
+        if self.chains.labeller is not None:
+            logits, log_label = self._label_with(j, codes)
+            gain += log_label - self.log_label
         taken = -rng.standard_exponential(len(rows)) < gain
         np.copyto(rows.latent[j], latent, where=taken)
         np.add(self.apart[j], step, out=self.apart[j], where=taken)
         np.copyto(rows.codes[j], codes, where=taken)
-        np.copyto(self.levels[j], level, where=taken)
-        crossed = taken[crossing]
-        self.places[np.ix_(tables, crossing[crossed])] = to[:, crossed]
-        if self.logits is not None:
+        self._shift(j, rise * taken)
+        if self.chains.labeller is not None:
             np.copyto(self.logits, logits, where=taken)
+            np.copyto(self.log_label, log_label, where=taken)
 
-    def _gain_of_cells(
-        self, j: int, level: Int32Array, which: IntArray, gain: FloatArray
-    ) -> tuple[IntArray, Int32Array]:
-        """Add what some rows gain in the tables that column j is in; the tables, and the places to go to."""
-        tables, weights = self.tilt.having(j), self.tilt.weights
-        at = self.places[np.ix_(tables, which)]
-        to = at + self.tilt.strides(j)[:, None] * (level - self.levels[j])[which]
-        with np.errstate(invalid="ignore"):  # -inf both: it stays
-            gain[which] += weights[to].sum(axis=0) - weights[at].sum(axis=0)
-        return tables, to
-
-    def _gain_of_label(self, j: int, codes: Int32Array, gain: FloatArray) -> Any:
-        """Add what rows gain in the probability of their label, where labels are adapted; the logits to go to."""
-        if self.logits is None:
-            return None
-        rows, evidence = self.rows, self.chains._evidence[1 + j]
-        logits = self.logits + evidence[:, codes] - evidence[:, rows.codes[j]]
-        gain += self.chains._log_label(logits, rows.own, rows.labels)
-        gain -= self.chains._log_label(self.logits, rows.own, rows.labels)
-        return logits
-
-    def _move_label(self, logits: FloatArray, rng: np.random.Generator) -> None:
+    def _move_label(self, rng: np.random.Generator) -> None:
         """Propose a label of every row from its law given the class and the bins."""
-        rows, label = self.rows, len(self.levels) - 1
-        labels = self.chains._relabelled(logits, rows.own, rng)
-        gain = np.zeros(len(rows))
-        crossing = np.flatnonzero(labels != rows.labels)
-        self._gain_of_cells(label, labels.astype(np.int32), crossing, gain)
+        rows, column = self.rows, len(self.levels) - 1
+        labels = self.chains._relabelled(self.logits, rows.own, rng)
+        gain = self._gain(column, labels.astype(np.int32) - self.levels[column])
         rows.labels = np.where(-rng.standard_exponential(len(rows)) < gain, labels, rows.labels)
+
+    def _gain(self, j: int, rise: Int32Array) -> FloatArray:
+        """What rows gain in the weights of their cells if the levels of column j rise by so many."""
+        gain = np.zeros(len(rise))
+        crossing = np.flatnonzero(rise)  # the others stay in their cells
+        at = self.places.take(self.tilt.having(j), axis=0).take(crossing, axis=1)
+        to = at + self.tilt.strides(j)[:, None] * rise[crossing]
+        with np.errstate(invalid="ignore"):  # -inf both: it stays
+            gain[crossing] = self.tilt.weights.take(to).sum(axis=0) - self.tilt.weights.take(at).sum(axis=0)
+        return gain
+
+    def _shift(self, j: int, rise: Int32Array) -> None:
+        """Raise the levels of column j."""
+        self.levels[j] += rise
+        for t, stride in zip(self.tilt.having(j), self.tilt.strides(j), strict=True):
+            self.places[t] += stride * rise
+
+    def _label_with(self, j: int, codes: Int32Array) -> tuple[FloatArray, FloatArray]:
+        """What bins would say about the classes, and of the row's label, if those of column j were these."""
+        rows, evidence = self.rows, self.chains._evidence[1 + j]
+        logits = self.logits + (evidence.take(codes, axis=1) - evidence.take(rows.codes[j], axis=1))
+        return logits, self.chains._log_label(logits, rows.own, rows.labels)
 
 
 def settle(chains: Chains, tilt: Tilt, n: int, rng: np.random.Generator) -> tuple[Rows, float, float]:

@@ -95,7 +95,7 @@ class Tilt:
 
     def level_of(self, column: int, codes: IntArray | Int32Array) -> Int32Array:
         """The levels of a feature's bins."""
-        return self._levels[column][codes]
+        return self._levels[column].take(codes)
 
     def levels_of(self, codes: Sequence[IntArray] | Int32Array, labels: IntArray) -> list[Int32Array]:
         """The levels of rows.
@@ -107,7 +107,7 @@ class Tilt:
         Returns:
             The levels of every row, one array a column, the label last.
         """
-        found = [level[code] for level, code in zip(self._levels, codes, strict=True)]
+        found = [level.take(code) for level, code in zip(self._levels, codes, strict=True)]
         return [*found, np.asarray(labels, np.int32)]
 
     def places(self, levels: Sequence[Int32Array], tables: Sequence[int] | IntArray | None = None) -> Int32Array:
@@ -122,14 +122,24 @@ class Tilt:
         """
         wanted = range(len(self.tables)) if tables is None else tables
         found = np.empty((len(wanted), len(levels[-1])), np.int32)
+        tails: dict[tuple[int, ...], Int32Array] = {}  # many tables end alike: in a column and the label
         for row, t in zip(found, wanted, strict=True):
             first, *others = self.tables[t]
-            row[:] = levels[first]
-            for j in others:
-                row *= self.sizes[j]
-                row += levels[j]
+            np.multiply(levels[first], prod(self.sizes[j] for j in others), out=row)
+            row += self._tail(tuple(others), levels, tails)
             row += self.starts[t]
         return found
+
+    def _tail(
+        self, columns: tuple[int, ...], levels: Sequence[Int32Array], tails: dict[tuple[int, ...], Int32Array]
+    ) -> Int32Array:
+        """The places of rows in the table of some columns alone, each found once."""
+        if not columns:
+            return np.zeros(1, np.int32)
+        if columns not in tails:
+            stride = np.int32(prod(self.sizes[j] for j in columns[1:]))
+            tails[columns] = levels[columns[0]] * stride + self._tail(columns[1:], levels, tails)
+        return tails[columns]
 
     def log_weights(self, levels: Sequence[Int32Array], tables: Sequence[int] | IntArray | None = None) -> FloatArray:
         """The weights of the cells that each row is in, added up.
@@ -144,7 +154,7 @@ class Tilt:
         found = np.empty(len(levels[-1]))
         for start in range(0, len(found), WEIGHED_AT_ONCE):
             part = slice(start, start + WEIGHED_AT_ONCE)
-            found[part] = self.weights[self.places([level[part] for level in levels], tables)].sum(axis=0)
+            found[part] = self.weights.take(self.places([level[part] for level in levels], tables)).sum(axis=0)
         return found
 
     def with_tables(self, tables: Sequence[tuple[int, ...]], weights: FloatArray | None = None) -> Tilt:

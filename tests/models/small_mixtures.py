@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ SCHEMA: dict[str, Any] = {
     },
 }
 SIZES = (2, 4, 3)
-FINE = 14  # log2 of the points for the integral over a cell
+FINE = 11  # log2 of the points for the integral over a cell
 
 
 def schema(label: bool = True) -> Schema:
@@ -33,6 +34,7 @@ def schema(label: bool = True) -> Schema:
     return Schema.of({"columns": columns} | ({"label": "y"} if label else {}))
 
 
+@cache
 def mixture(label: bool = True, components: int = 1, adapted: bool = False, alpha: float = 0.3) -> MixtureModel:
     """A mixture of strongly correlated columns, made up."""
     rng = np.random.default_rng(5)
@@ -67,6 +69,7 @@ def cells(classes: int) -> IntArray:
     return np.array(list(itertools.product(*map(range, (*SIZES, classes))))).T
 
 
+@cache
 def log_mixture(model: MixtureModel) -> FloatArray:
     """The log probability of every cell under the mixture."""
     *codes, labels = cells(model.layout.classes)

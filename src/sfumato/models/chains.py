@@ -23,8 +23,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import log_softmax, logsumexp
 
 from sfumato.encoding.scores import Scores
@@ -118,13 +120,10 @@ class Chains:
         found: dict[int, int] = {}
         for k, boxes in enumerate(() if self.condition is None else self.condition.boxes):
             bounded = np.isfinite(boxes.low[0]) | (np.isfinite(boxes.high[0]) & ~boxes.is_point[0])
-            found |= {int(j): int(self._codes(int(j), boxes.low[:, j], k)[0]) for j in np.flatnonzero(bounded)}
+            found |= {
+                int(j): int(self.encoder.columns[j].codes_at(boxes.low[:, j], k)[0]) for j in np.flatnonzero(bounded)
+            }
         return found
-
-    def _codes(self, j: int, latent: FloatArray, k: int) -> IntArray:
-        """The bins of a feature's latent values in class k."""
-        column = self.encoder.columns[j]
-        return column.order.take(np.searchsorted(column.edges[k][1:-1], latent, "right"))
 
     # --- the mixture's own rows
 
@@ -166,7 +165,7 @@ class Chains:
         codes = np.empty(latent.shape, np.int32)
         for k, run in _runs(own):
             for j in range(len(codes)):
-                codes[j, run] = self.held[j] if j in self.held else self._codes(j, latent[j, run], k)
+                codes[j, run] = self.held[j] if j in self.held else self.encoder.columns[j].codes_at(latent[j, run], k)
         rows = Rows(latent, component, own, own.copy(), codes)
         if self.labeller is not None:
             rows.labels = self._relabelled(self._logits(rows), own, rng)
@@ -192,6 +191,17 @@ class Chains:
         with np.errstate(over="ignore"):  # a label that is out of the question
             mine = 1.0 / np.exp(logits - logits[labels, np.arange(len(labels))]).sum(axis=0)
         return np.log(self.labeller.alpha * (own == labels) + (1.0 - self.labeller.alpha) * mine)
+
+    def decode(self, rows: Rows) -> list[pd.Series[Any]]:
+        """The feature columns of rows, in the schema's types."""
+        found = []
+        for j, (column, bins) in enumerate(zip(self.encoder.columns, self.model.layout.bins, strict=True)):
+            position = np.empty(len(rows))
+            for k in range(self.encoder.classes):
+                mine = rows.own == k
+                position[mine] = column.position_in(rows.latent[j, mine], rows.codes[j, mine], k)
+            found.append(bins.decode(rows.codes[j].astype(np.int64), position))
+        return found
 
     # --- steps
 
@@ -271,7 +281,7 @@ class _Block:
         latent = rows.latent[j] + step
         codes = np.empty(len(rows), np.int32)
         for k, run in self.class_runs:
-            codes[run] = self.chains._codes(j, latent[run], k)
+            codes[run] = self.chains.encoder.columns[j].codes_at(latent[run], k)
         rise = self.tilt.level_of(j, codes) - self.levels[j]
         gain = self._gain(j, rise)
         if self.chains.labeller is not None:

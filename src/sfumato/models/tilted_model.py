@@ -38,7 +38,7 @@ class Limits:
     """What a file may say of a tilt, at the most."""
 
     tables: int = 1 << 16
-    columns: int = 8  # of a table
+    columns: int = 16  # of a table
     weight: float = 1e3
     log_total: float = 1e6
 

@@ -17,7 +17,6 @@ from sfumato.errors import ArgumentError
 from sfumato.models.tilt import Int32Array
 from sfumato.schema.layout import FloatArray, IntArray
 
-
 Places: TypeAlias = IntArray | Int32Array
 
 

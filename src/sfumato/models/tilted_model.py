@@ -93,6 +93,26 @@ class TiltedModel:
         if self.expected.shape != (self.tilt.cells,):
             raise ArgumentError(f"a tilted mixture has one share for each of its {self.tilt.cells} cells")
 
+    @classmethod
+    def of(cls, base: MixtureModel, tilt: Tilt, rows: int, rng: np.random.Generator) -> TiltedModel:
+        """The tilted mixture, its shares and its total from rows drawn for it.
+
+        Args:
+            base: The mixture.
+            tilt: The tilt.
+            rows: How many rows to draw.
+            rng: Where random numbers come from.
+
+        Returns:
+            The model.
+
+        Raises:
+            ArgumentError: The tilt does not fit the mixture, or leaves no row.
+        """
+        drawn, log_total, log_total_sd = settle(Chains(base), tilt, rows, rng)
+        places = tilt.places(tilt.levels_of(drawn.codes, drawn.labels))
+        return cls(base, tilt, np.bincount(places.ravel(), minlength=tilt.cells) / rows, log_total, log_total_sd)
+
     @property
     def layout(self) -> Layout:
         """The public bins of the schema."""

@@ -72,7 +72,9 @@ class Bought:
         return Told(columns, self.counts, self.sd / np.sqrt(1.0 + max(float(wrong), 0.0) * self.expected))
 
 
-def tilt_by_tables(curator: Asker, plan: Plan, model: MixtureModel, marginals: Marginals, tuning: PairTuning) -> TiltedModel:  # fmt: skip
+def tilt_by_tables(
+    curator: Asker, plan: Plan, model: MixtureModel, marginals: Marginals, tuning: PairTuning
+) -> TiltedModel:
     """Choose, buy and follow tables in as many rounds as planned. The curator must see the layout's bins."""
     return Tilting(curator, plan, model, marginals, tuning).run()
 
@@ -175,7 +177,7 @@ class Tilting:
     # --- buying
 
     def _buy(self, title: str, chosen: Sequence[Candidate], mu_squared: float) -> None:
-        """Noisy counts of tables, of rows whose cells fit a bin: those that fit none are taken to be like the others."""
+        """Noisy counts of tables, of rows whose cells fit a bin: those that fit none are taken to be like them."""
         tables = [each.columns for each in chosen]
         query = self._question(tables)
         answer = self.curator.total(title, query, mu_squared)

@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 
 import sfumato as sf
+from sfumato.evaluation.table_distances import table_distance
+from sfumato.evaluation.typed_rows import typed
 
 LABEL = "default_payment_next_month"
-QUANTILES = 16
 
 
 def schema_of(table: pd.DataFrame) -> dict[str, Any]:
@@ -41,28 +42,18 @@ def column_of(name: str, cells: pd.Series[Any]) -> dict[str, Any]:
     return {"type": "category", "values": sorted(cells.unique().tolist())}
 
 
-def distance(real: pd.Series[Any], drawn: pd.Series[Any], kind: str) -> float:
-    """Total variation, of numbers in quantile bins of the real ones."""
-    if kind == "category":
-        shares = [each.astype(str).value_counts(normalize=True) for each in (real, drawn)]
-        return float(0.5 * shares[0].sub(shares[1], fill_value=0.0).abs().sum())
-    edges = np.unique(np.quantile(real, np.linspace(0, 1, QUANTILES + 1)[1:-1]))
-    counts = [np.bincount(np.searchsorted(edges, each, "right"), minlength=len(edges) + 1) for each in (real, drawn)]
-    return float(0.5 * np.abs(counts[0] / len(real) - counts[1] / len(drawn)).sum())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table")
     parser.add_argument("--releases", type=int, default=5)
     arguments = parser.parse_args()
     table = pd.read_parquet(arguments.table)
-    schema, rows = schema_of(table), len(table)
+    schema, rows = sf.Schema.of(schema_of(table)), len(table)
+    real = typed(table, schema)
     found = []
     for _ in range(arguments.releases):
         drawn = sf.fit(table, schema, epsilon=1, delta=1 / rows, rows=30_000).sample(rows)
-        kinds = {name: column["type"] for name, column in schema["columns"].items()}
-        found.append(float(np.mean([distance(table[name], drawn[name], kind) for name, kind in kinds.items()])))
+        found.append(table_distance(real, typed(drawn, schema), 1))
     mean, sd = round(float(np.mean(found)), 4), round(float(np.std(found)), 4)
     print(json.dumps({"releases": [round(each, 4) for each in found], "mean": mean, "sd": sd}, indent=2))
 

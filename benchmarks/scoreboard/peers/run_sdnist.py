@@ -16,9 +16,10 @@ import matplotlib
 matplotlib.use("Agg")
 warnings.filterwarnings("ignore")
 
+import sdnist.report  # noqa: E402, F401  (first: its modules import each other in a circle)
 from sdnist.load import TestDatasetName  # noqa: E402
-from sdnist.report.dataset import Dataset  # noqa: E402, I001  (first: its package imports itself in a circle)
 from sdnist.metrics.kmarginal import KMarginal  # noqa: E402
+from sdnist.report.dataset import Dataset  # noqa: E402
 
 
 class Quiet:

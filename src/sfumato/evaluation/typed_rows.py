@@ -49,11 +49,25 @@ class TypedRows:
         return list(self.schema.columns)
 
     def levels(self, name: str) -> int:
-        """How many levels a listed column has."""
+        """How many levels a listed column has.
+
+        Args:
+            name: Of the column.
+
+        Returns:
+            Their number.
+        """
         return len(listed(self.schema.columns[name]).levels)
 
     def take(self, rows: Any) -> TypedRows:
-        """Some of the rows, by their places or a mask."""
+        """Some of the rows.
+
+        Args:
+            rows: Their places, a mask or a slice.
+
+        Returns:
+            Those rows.
+        """
         return TypedRows(
             self.schema,
             {name: values[rows] for name, values in self.numbers.items()},
@@ -61,7 +75,14 @@ class TypedRows:
         )
 
     def features(self, names: Sequence[str]) -> pd.DataFrame:
-        """Columns as a tree-based model takes them: floats and pandas categories, missing where they are."""
+        """Columns as a tree-based model takes them.
+
+        Args:
+            names: Of the columns.
+
+        Returns:
+            Floats and pandas categories, missing where the cells are.
+        """
         return pd.DataFrame({name: self._feature(name) for name in names})
 
     def _feature(self, name: str) -> Any:

@@ -173,9 +173,9 @@ def completed(rows: pd.DataFrame, schema: Schema) -> pd.DataFrame:
             absent = np.isnan(part.numbers[name])
             middle = np.where(absent, column.span.low, part.numbers[name])
             columns[name] = column.typed(middle, absent if column.missing else None)
-    for step in schema.modelling.steps:
-        columns[step.name] = pd.Series(step.values(columns))
-    return pd.DataFrame({name: columns[name] for name in schema.columns})
+    if len(known) < len(schema.columns):
+        return schema.modelling.complete(columns)[0]
+    return pd.DataFrame(columns)
 
 
 def _listed(codes: Any, levels: int, missing: bool) -> Any:

@@ -94,9 +94,11 @@ class Task:
         if column["type"] == "category":
             found = cells.map({value: place for place, value in enumerate(column["values"])}).to_numpy(dtype=float)
         else:
-            lows = np.array([low for low, _ in column["bins"]])
+            low, high = np.array(column["bins"], dtype=float).T
             values = cells.to_numpy(dtype=float)
-            places = np.clip(np.searchsorted(lows, values, side="right") - 1, 0, len(lows) - 1)
+            places = np.clip(np.searchsorted(low, values, side="right") - 1, 0, len(low) - 1)
+            for atom in np.flatnonzero(low == high):  # the bin behind it begins at the same value
+                places[values == low[atom]] = atom
             found = np.where(np.isnan(values), np.nan, places)
         absent = self._known(name) if column["missing"] else 0
         return np.where(np.isnan(found), absent, found).astype(int)

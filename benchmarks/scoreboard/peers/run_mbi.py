@@ -3,8 +3,8 @@
 MST is McKenna, Miklau and Sheldon (2021): a third of rho for all columns alone, a third for choosing a spanning tree of
 pairs by the exponential mechanism, a third for its tables. AIM is McKenna, Mullins, Sheldon and Miklau (2022): all
 pairs are the workload; round by round the table that the model gets most wrong is chosen and measured, and where
-nothing new was learned the noise is halved. Values of a column that its noisy table does not show (below three standard deviations)
-are merged into one, as MST does. Numbers are in the public bins of the task. Noise is drawn from NumPy.
+nothing new was learned the noise is halved. Values of a column that its noisy table does not show (below three standard
+deviations) are merged into one, as MST does. Numbers are in the public bins of the task. Noise is drawn from NumPy.
 """
 
 import itertools

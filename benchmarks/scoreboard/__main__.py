@@ -79,7 +79,7 @@ def fill(
         else:
             save = partial(Cell.save, folder=folder)
             cell = measuring.measure(DATASETS[data], METHODS[method], epsilon, cell, save, most)
-    except DataMissing as error:
+    except (DataMissing, environments.NotPrepared) as error:
         print(f"{title}: skipped, {error}", flush=True)
         return
     print(f"{title}: {cell.failure or 'measured'}", flush=True)

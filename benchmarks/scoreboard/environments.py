@@ -13,7 +13,7 @@ PLACE = Path(os.environ.get("SCOREBOARD_ENVIRONMENTS", Path(__file__).parent / "
 
 
 class NotPrepared(Exception):
-    """An environment is not there."""
+    """What a method needs is not there yet."""
 
 
 def names() -> list[str]:

@@ -101,14 +101,12 @@ def release(loaded: Loaded, method: Method, epsilon: float) -> tuple[pd.DataFram
 
 def run(method: Method, folder: Path) -> None:
     """Run a driver on a folder, one thread, 30 minutes at most."""
+    command = method.command(folder)
+    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    if method.environment:
+        environment.pop("PYTHONPATH")
     try:
-        command = method.command(folder)
-        environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        if method.environment:
-            environment.pop("PYTHONPATH")
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT)
-    except environments.NotPrepared as error:
-        raise Failed(str(error)) from None
     except subprocess.TimeoutExpired:
         raise Failed(f"took more than {LIMIT // 60} minutes") from None
     if done.returncode:

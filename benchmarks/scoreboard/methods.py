@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
+import sfumato as sf
 from benchmarks.scoreboard import environments, own
 
 FOLDER = Path(__file__).parent
@@ -39,9 +40,17 @@ class Method:
     def command(self, folder: Path) -> list[str]:
         """What makes synthetic rows from the task in a folder."""
         if not self.environment:
+            self._require_options()
             return [sys.executable, "-m", "benchmarks.scoreboard.own", str(folder)]
         driver = FOLDER / "peers" / f"run_{self.environment}.py"
         return [str(environments.python_of(self.environment)), str(driver), str(folder)]
+
+    def _require_options(self) -> None:
+        """Whether the library has what one of our variants is about."""
+        kind, options = own.MECHANISMS.get(self.option, ("Mixture", {}))
+        known = {each.name for each in fields(getattr(sf, kind))}
+        if missing := set(options) - known:
+            raise environments.NotPrepared(f"{kind} has no option {missing.pop()!r} in this version")
 
 
 def _peer(name: str, title: str, environment: str, option: str) -> Method:

@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmarks are no part of the package
 
 from benchmarks.scoreboard import __main__ as command
-from benchmarks.scoreboard import cells, datasets, environments, measuring, page
+from benchmarks.scoreboard import cells, datasets, environments, measuring, own, page
 from benchmarks.scoreboard.cells import REAL, Cell, summary
 from benchmarks.scoreboard.datasets import DATASETS, DataMissing, DataSet, Loaded, xor
 from benchmarks.scoreboard.methods import METHODS, Method
@@ -193,10 +193,18 @@ def test_the_last_line_of_a_driver_is_what_went_wrong(tmp_path: Path, monkeypatc
         measuring.run(driver("import time; time.sleep(9)"), tmp_path)
 
 
-def test_an_environment_that_is_not_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_ready_is_skipped_and_not_counted_as_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(DATASETS, "made-up", DATA)
     monkeypatch.setattr(environments, "PLACE", tmp_path)
-    with pytest.raises(measuring.Failed, match="--prepare dpmm"):
-        measuring.run(METHODS["dpmm-mst"], tmp_path)
+    monkeypatch.setitem(own.MECHANISMS, "mixture", ("Mixture", {"magic": "auto"}))
+    for method in ("dpmm-mst", "mixture"):
+        command.fill("made-up", method, 1.0, False, folder=tmp_path)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith("--prepare dpmm")
+    assert said[1] == "made-up, mixture, epsilon 1: skipped, Mixture has no option 'magic' in this version"
+    assert cells.load(tmp_path) == {}
     assert {method.environment for method in METHODS.values()} - {""} < set(environments.names())
 
 

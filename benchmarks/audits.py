@@ -35,6 +35,8 @@ SETTINGS = {  # epsilon and trials, where they are not the usual ones
     "cell-query": (MU_ONE, 20_000),
     "gradient-query": (MU_ONE, 20_000),
     "wave-query": (MU_ONE, 20_000),
+    "table-query": (MU_ONE, 20_000),
+    "distance-query": (MU_ONE, 20_000),
     "published-clustmix": (1.0, 2_000),
     "membership": (1.0, 400),
 }

@@ -193,7 +193,6 @@ SEVERAL_VALUES = {  # constants that several modules have with different values,
     "KINDS": "the registry of a module",
     "MOST_COORDINATES": "of a release, and of a row that is projected",
     "SUFFIXES": "of a file format, one a source",
-    "_FUNCTION_ERROR": "of other functions, in a proof of its own",
 }
 TWO_SIDES = {  # modules of one name, and what they are two sides of
     "accounting": "the arithmetic of privacy: the curator's, and what others compute with it",

@@ -20,11 +20,11 @@ from numbers import Real
 from scipy.special import ndtri
 
 from sfumato.errors import ArgumentError
+from sfumato.gaussian_delta import delta_left
 from sfumato.private.accounting import (
     LARGEST_MU,
     MOST_COORDINATES,
     Adjacency,
-    delta_left,
     first_safe,
     joint_delta,
 )

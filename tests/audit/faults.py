@@ -24,6 +24,7 @@ from sfumato.private.noise import Bits, noisy, normals
 from sfumato.private.queries.base import EXACT, Answer, Batch, FloatArray, IntArray, Public, Query, Reach
 from sfumato.private.queries.gradients import Gradient
 from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.tables import Distances
 from sfumato.private.queries.wire import decode
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, sliced, whole
@@ -39,7 +40,7 @@ class HalfTheNoise(Curator):
         query = decode(request)
         spend = self._budget.charge(name, query.reach.sensitivity(self._adjacency), mu_squared)
         sd = spend.sigma / query.weights
-        return Answer(noisy(self._engine.total(query), sd / 2.0, self._bits), sd)
+        return Answer(noisy(query.answer(self._engine.total(query)), sd / 2.0, self._bits), sd)
 
 
 class HalfTheSensitivity(Curator):
@@ -49,7 +50,7 @@ class HalfTheSensitivity(Curator):
         query = decode(request)
         spend = self._budget.charge(name, query.reach.sensitivity(self._adjacency) / 2.0, mu_squared)
         sd = spend.sigma / query.weights
-        return Answer(noisy(self._engine.total(query), sd, self._bits), sd)
+        return Answer(noisy(query.answer(self._engine.total(query)), sd, self._bits), sd)
 
 
 def half_the_sensitivity(job: Job) -> Curator:
@@ -75,7 +76,7 @@ class ScaledToTheTable(Curator):
     def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
         query = decode(request)
         spend = self._budget.charge(name, query.reach.sensitivity(self._adjacency), mu_squared)
-        total = self._engine.total(query)
+        total = query.answer(self._engine.total(query))
         sd = spend.sigma / query.weights * (1.0 + 0.01 * total.sum())
         return Answer(noisy(total, sd, self._bits), sd)
 
@@ -167,7 +168,7 @@ class TakesObjects:
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
         spend = self.budget.charge(name, query.reach.sensitivity(self.adjacency), mu_squared)
         sd = spend.sigma / query.weights
-        return Answer(noisy(self.engine.total(query), sd, self.bits), sd)
+        return Answer(noisy(query.answer(self.engine.total(query)), sd, self.bits), sd)
 
     def rows(self, name: str, vectors: RowVectors, projection: Whole | Slices) -> NoisyRows:
         raise NotImplementedError
@@ -264,6 +265,15 @@ class Unclipped(Gradient):
 
     def total(self, batch: Batch) -> IntArray:
         return Gradient(self.model, self.features, EXACT - 1).total(batch)
+
+
+class OneCellOfALabel(Distances):
+    """A changed label is taken to move a distance by one row, not by two."""
+
+    @property
+    def reach(self) -> Reach:
+        right = super().reach
+        return replace(right, relabelled=right.relabelled / 2.0)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from tests.audit import faults
@@ -14,11 +15,13 @@ from sfumato.audit.queries import (
     LINE,
     QueryGame,
     cell_query,
+    distance_query,
     gaussian_query,
     gradient_query,
     histogram_query,
     in_bins,
     moment_query,
+    table_query,
     wave_query,
 )
 from sfumato.private.accounting import Adjacency
@@ -29,7 +32,17 @@ from sfumato.schema.schema import Schema
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize(
-    "make", [gaussian_query, histogram_query, moment_query, cell_query, gradient_query, wave_query]
+    "make",
+    [
+        gaussian_query,
+        histogram_query,
+        moment_query,
+        cell_query,
+        gradient_query,
+        wave_query,
+        table_query,
+        distance_query,
+    ],
 )
 def test_single_queries_are_as_private_as_claimed_and_no_more(make, adjacency: Adjacency) -> None:
     (game,) = make(ONE, adjacency)
@@ -46,6 +59,24 @@ def test_a_gradient_without_clipping_is_convicted() -> None:
     unclipped = in_bins(faults.Unclipped(asked.model, asked.features, asked.radius), game.schema)
     assert verdict(faults.Unsealed(*parts, unclipped, game.schema), 500).violation
     assert not verdict(faults.Unsealed(*parts, game.query, game.schema), 500).violation
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_tables_and_their_distances_reach_the_bound_that_is_charged(adjacency: Adjacency) -> None:
+    """The two tables of their games are as far apart as any: what an audit finds is then all that could be found."""
+    for make in (table_query, distance_query):
+        (game,) = make(ONE, adjacency)
+        without, with_row = (game.query.answer(engine.total(game.query)) for engine in game._engines)
+        moved = float(np.linalg.norm((with_row - without) * game.query.weights))
+        assert moved == pytest.approx(game.query.reach.sensitivity(adjacency))
+
+
+def test_distances_that_forget_that_a_label_leaves_one_cell_and_enters_another_are_convicted() -> None:
+    (game,) = distance_query(ONE, Adjacency.LABEL)
+    parts = game.pair, ONE, Adjacency.LABEL, game.tables
+    forgetful = in_bins(faults.OneCellOfALabel(game.query.query.tables, game.query.query.targets), game.schema)
+    assert verdict(faults.Unsealed(*parts, forgetful, game.schema), 1000, adjacency=Adjacency.LABEL).violation
+    assert not verdict(faults.Unsealed(*parts, game.query, game.schema), 1000, adjacency=Adjacency.LABEL).violation
 
 
 def test_half_the_noise_is_convicted() -> None:

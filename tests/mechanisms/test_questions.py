@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from tests.private.queries.helpers import ONE
 
 from sfumato.errors import ArgumentError
+from sfumato.guarantee import NoisyAnswer
 from sfumato.mechanisms.questions import (
     cells_at,
     describe,
@@ -27,7 +29,9 @@ from sfumato.mechanisms.questions import (
 from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.tables import Distances, Tables
 from sfumato.private.queries.viewed import Viewed
+from sfumato.release.unread import find_unread
 from sfumato.schema.view import View
 
 SCORES = score_image([[np.array([-1.0, 1.0]), np.array([0.5, -0.5, 0.0])]] * 2)
@@ -90,6 +94,43 @@ def test_a_flat_answer_about_histograms_comes_apart_by_column() -> None:
     first, second = unpack(Histograms((2, 3), 2, (0.5, 0.5)), np.arange(14.0))
     assert first.tolist() == [[0, 1, 2], [7, 8, 9]]
     assert second.tolist() == [[3, 4, 5, 6], [10, 11, 12, 13]]
+
+
+TABLES = Tables((np.array([0, 1, 1, 2]), np.arange(3)), 2, ((0, 1), (2, 0)), (0.25, 0.75))
+
+
+def test_a_flat_answer_about_tables_comes_apart_by_table() -> None:
+    first, second = unpack(TABLES, np.arange(15.0))
+    assert first.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert second.tolist() == [[9, 10, 11], [12, 13, 14]]
+    first, second = unpack(TABLES, TABLES.weights)
+    assert np.allclose(first, 0.5)
+    assert np.allclose(second, np.sqrt(0.75))
+
+
+def test_distances_are_told_in_rows() -> None:
+    query = Distances(TABLES, np.zeros(15, np.int64))
+    assert unpack(query, np.array([256.0, 64.0])).tolist() == [1.0, 0.25]
+
+
+def test_tables_and_distances_are_described_for_whoever_reads_a_file() -> None:
+    plain = {
+        "kind": "tables",
+        "classes": 2,
+        "tables": [[0, 1], [2, 0]],
+        "levels": [[0, 1, 1, 2], [0, 1, 2]],
+        "nowhere": "last",
+    }
+    distances = Distances(TABLES, np.zeros(15, np.int64))
+    assert describe(TABLES) == plain
+    assert describe(distances) == plain | {"kind": "distances", "unit": 1 / 256}
+    view = View((4, 1), (9, 3), (np.array([0, 5, 7]), np.arange(2)))
+    for query in (TABLES, distances):
+        seen = describe(query) | {"columns": [4, 1], "starts": [[0, 5, 7], [0, 1]]}
+        assert describe(Viewed(view, query)) == seen
+        told = NoisyAnswer("asked", np.zeros(query.weights.size), np.ones(query.weights.size), seen)
+        assert json.loads(json.dumps(told.what)) == seen
+        assert find_unread([told], [f"x{i}" for i in range(5)]) == ()  # what fits no bin is put together with bins
 
 
 def test_a_flat_answer_about_groups_comes_apart_by_group() -> None:

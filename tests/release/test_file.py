@@ -31,6 +31,8 @@ import sfumato as sf
 from sfumato import accounting
 from sfumato.errors import OutputError, ReleaseError
 from sfumato.guarantee import NoisyAnswer
+from sfumato.mechanisms.questions import describe
+from sfumato.private.queries.tables import Distances, Tables
 from sfumato.private.slicing.law import Slices
 from sfumato.release import file as release_file
 
@@ -541,6 +543,19 @@ def answered(good: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_the_file_with_answers_is_good(answered: bytes, tmp_path: Path) -> None:
     (tmp_path / "r.sfumato").write_bytes(with_arrays(answered, lambda arrays: None))
     assert [answer.name for answer in sf.load(tmp_path / "r.sfumato").answers] == ["histograms", "moments"]
+
+
+def test_what_was_asked_of_tables_is_kept(good: bytes, tmp_path: Path) -> None:
+    path, rng = tmp_path / "r.sfumato", np.random.default_rng(0)
+    path.write_bytes(good)
+    tables = Tables((np.arange(5), rng.integers(0, 3, 9)), 2, ((0, 1, 2), (0, 1)), (0.7, 0.3))
+    asked = tables, Distances(tables, np.zeros(tables.size, np.int64))
+    told = [NoisyAnswer("t", rng.normal(size=q.weights.size), 1.0 / q.weights, describe(q)) for q in asked]
+    replace(sf.load(path), answers=tuple(told)).save(path)
+    for one, other in zip(sf.load(path).answers, told, strict=True):
+        assert dict(one.what) == dict(other.what)
+        assert np.array_equal(one.values, other.values)
+        assert np.array_equal(one.sd, other.sd)
 
 
 def _answer(**change: Any) -> Callable[[Document], Any]:

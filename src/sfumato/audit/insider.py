@@ -60,9 +60,9 @@ class Insider:
         return self._curator.remaining
 
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
-        """The curator's answer, noted beside what either table's total is."""
+        """The curator's answer, noted beside what either table's would be without noise."""
         answer = self._curator.total(name, query, mu_squared)
-        absent, present = (engine.total(query) for engine in self._engines)
+        absent, present = (query.answer(engine.total(query)) for engine in self._engines)
         middle = (absent + present) / 2.0
         self.log_ratio += float(((present - absent) * (answer.values - middle) / answer.sd**2).sum())
         self.log_sd += float(np.log(answer.sd).mean())

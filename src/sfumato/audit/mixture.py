@@ -14,7 +14,7 @@ from sfumato.api import Job, prepare
 from sfumato.arrays import NamedArrays
 from sfumato.audit.game import Attack, Claim
 from sfumato.audit.insider import NOISE, VIEW, Insider
-from sfumato.audit.queries import GROUP, Tables
+from sfumato.audit.queries import GROUP, Pair
 from sfumato.engines import Local
 from sfumato.mechanisms import Clustmix, Mechanism, Mixture, Slicing
 from sfumato.mechanisms.asker import Client
@@ -53,7 +53,7 @@ class FitGame:
     pair: str
     claim: Claim
     adjacency: Adjacency
-    tables: Tables
+    tables: Pair
     schema: Schema
     mechanism: Mechanism
     curator: Callable[[Job], Curator] = Job.curator
@@ -222,7 +222,7 @@ def _numbers(data: Any) -> Iterator[float]:
         yield float(data)
 
 
-def _pairs(adjacency: Adjacency) -> Iterator[tuple[str, Tables, Schema]]:
+def _pairs(adjacency: Adjacency) -> Iterator[tuple[str, Pair, Schema]]:
     """In words and rows: what the two tables are, and what is public about them."""
     crowd = _crowd()
     alone, far = (100, 100, "b"), (100, 100, "a")
@@ -250,7 +250,7 @@ def _crowd() -> list[tuple[Any, ...]]:
     return [(40 + i % 21, 40 + (i * 7) % 21, "a") for i in range(CROWD)]
 
 
-def _frames(crowd: list[tuple[Any, ...]], without: list[tuple[Any, ...]], with_row: list[tuple[Any, ...]]) -> Tables:
+def _frames(crowd: list[tuple[Any, ...]], without: list[tuple[Any, ...]], with_row: list[tuple[Any, ...]]) -> Pair:
     columns = ["x", "y", "group"]
     return pd.DataFrame(crowd + without, columns=columns), pd.DataFrame(crowd + with_row, columns=columns)
 
@@ -260,6 +260,6 @@ def _twice(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(v=table["y"], w=table["x"])
 
 
-def _kinds(crowd: list[tuple[Any, ...]], without: list[tuple[Any, ...]], with_row: list[tuple[Any, ...]]) -> Tables:
+def _kinds(crowd: list[tuple[Any, ...]], without: list[tuple[Any, ...]], with_row: list[tuple[Any, ...]]) -> Pair:
     columns = ["kind", "group"]
     return pd.DataFrame(crowd + without, columns=columns), pd.DataFrame(crowd + with_row, columns=columns)

@@ -30,6 +30,7 @@ from sfumato.private.noise import secure_bits
 from sfumato.private.queries.base import IntArray, Public, Query
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.histograms import Histograms
+from sfumato.private.queries.tables import TARGET_BITS, Distances, Tables
 from sfumato.private.queries.viewed import Viewed
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source
@@ -37,7 +38,7 @@ from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.schema import Schema
 from sfumato.tables import Table, open_table
 
-Tables = tuple[Any, Any]
+Pair = tuple[Any, Any]  # of neighbouring tables
 
 NUMBER = {"type": "number", "min": 0, "max": 3, "bins": 3}
 GROUP = {"type": "category", "values": ["a", "b"]}
@@ -75,7 +76,7 @@ class QueryGame:
     pair: str
     claim: Claim
     adjacency: Adjacency
-    tables: Tables
+    tables: Pair
     query: Query
     schema: Schema
     curator: Callable[..., Curator] = Curator
@@ -150,6 +151,27 @@ def wave_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
     return [_game(claim, adjacency, query, PLANE)]
 
 
+def table_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
+    """Counts of two columns by class, and of the two alone: a flipped label moves the first of these tables only."""
+    return [_game(claim, adjacency, _tables(), PLANE)]
+
+
+def distance_query(claim: Claim, adjacency: Adjacency) -> list[QueryGame]:
+    """How far these tables are from public ones. Targets are above the count where a row leaves and below where it
+    comes, or the other way round, so that both move the distance the same way.
+    """
+    tables = _tables()
+    by_class, plain = (np.zeros(shape) for shape in tables.shapes)
+    by_class[0, 0, :] = by_class[2, 2, 1] = plain[0, 0] = 5.0
+    steps = np.rint(np.concatenate([by_class.ravel(), plain.ravel()]) * 2.0**TARGET_BITS).astype(np.int64)
+    return [_game(claim, adjacency, Distances(tables, steps), PLANE)]
+
+
+def _tables() -> Tables:
+    levels = np.arange(4)  # three bins, and what fits none
+    return Tables((levels, levels), 2, ((0, 1, 2), (0, 1)), (0.7, 0.3))
+
+
 def _game(claim: Claim, adjacency: Adjacency, query: Query, schema: Schema) -> QueryGame:
     pair, tables = neighbours(adjacency)
     return QueryGame(pair, claim, adjacency, tables, in_bins(query, schema), schema)
@@ -161,7 +183,7 @@ def in_bins(query: Query, schema: Schema) -> Query:
     return query if view is None else Viewed(view, query)
 
 
-def neighbours(adjacency: Adjacency) -> tuple[str, Tables]:
+def neighbours(adjacency: Adjacency) -> tuple[str, Pair]:
     """Two tables as far apart as neighbours can be, in words and rows."""
     crowd = [(MIDDLE, MIDDLE, "a")] * 3
     pair, without, with_row = {

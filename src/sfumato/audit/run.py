@@ -15,10 +15,12 @@ from sfumato.audit.published import clustmix as published_clustmix
 from sfumato.audit.published import pure_claim, weights, wishart
 from sfumato.audit.queries import (
     cell_query,
+    distance_query,
     gaussian_query,
     gradient_query,
     histogram_query,
     moment_query,
+    table_query,
     wave_query,
 )
 from sfumato.audit.slicing_games import law_claim, published_slicing, slicing_rows
@@ -53,6 +55,8 @@ AUDITS = {
     "cell-query": Audit("counts and sums of rows in cells", cell_query),
     "gradient-query": Audit("the gradient of a label model", gradient_query),
     "wave-query": Audit("counts and sums of cosines and sines", wave_query),
+    "table-query": Audit("counts in tables of several columns", table_query),
+    "distance-query": Audit("distances of such tables from public ones", distance_query),
     "slicing-rows": Audit(
         "noisy projections of every row, beside histograms",
         slicing_rows,

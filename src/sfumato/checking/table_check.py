@@ -20,7 +20,7 @@ from sfumato.checking.remarks import column_remarks, row_remarks, unit_remarks
 from sfumato.checking.samples import RowSample, UnitSample, filterable
 from sfumato.engines import Local
 from sfumato.errors import ArgumentError
-from sfumato.private.engines.local import in_flight, threads
+from sfumato.in_flight import in_flight, threads
 from sfumato.schema.layout import Bins, Layout, OrderedBins, bins_of
 from sfumato.schema.rules import Modelling
 from sfumato.schema.schema import Number, Schema

@@ -11,9 +11,9 @@ import typer
 from sfumato import __version__
 from sfumato.cli.interrupts import Interrupted
 from sfumato.cli.mechanism_options import FitCommand, MechanismCommand
+from sfumato.cli.opening import TableCommand
 from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
-from sfumato.cli.tables import TableCommand
 from sfumato.cli.verbs import audit, check, confirm, convert, demo, fit, inspect, ledger, plan, sample, schema, train
 from sfumato.errors import SfumatoError
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
+from sfumato.cli.opening import table_section
 from sfumato.cli.options import ConfigCommand, Section, UsageError, configured, given, options_of
-from sfumato.cli.tables import table_section
 from sfumato.errors import ArgumentError
 
 KEY = "mechanism"

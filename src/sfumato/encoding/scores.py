@@ -183,9 +183,19 @@ class ColumnScores:
         """The bin that each latent value of class k falls in, and how far into it (0 to 1)."""
         u = self.law(k).cdf(latent)
         place = np.clip(np.searchsorted(self.cdf[k], u, "right") - 1, 0, len(self.order) - 1)
+        return self.order[place], self._position(u, place, k)
+
+    def codes_at(self, latent: FloatArray, k: int) -> IntArray:
+        """The bin that each latent value of class k falls in: `bins_at` by thresholds, which is faster."""
+        return self.order.take(np.searchsorted(self.edges[k][1:-1], latent, "right"))
+
+    def position_in(self, latent: FloatArray, codes: IntArray, k: int) -> FloatArray:
+        """How far into its bin, which is known, each latent value of class k is (0 to 1)."""
+        return self._position(self.law(k).cdf(latent), self.rank[codes], k)
+
+    def _position(self, u: FloatArray, place: IntArray, k: int) -> FloatArray:
         low, high = self.cdf[k][place], self.cdf[k][place + 1]
-        position = np.clip((u - low) / np.maximum(high - low, 1e-300), 0.0, np.nextafter(1.0, 0.0))
-        return self.order[place], position
+        return np.clip((u - low) / np.maximum(high - low, 1e-300), 0.0, np.nextafter(1.0, 0.0))
 
     def latent_at(self, codes: IntArray, position: FloatArray, k: int) -> FloatArray:
         """The latent value of a place inside a bin: the inverse of `bins_at`."""

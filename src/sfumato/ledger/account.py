@@ -51,9 +51,9 @@ from sfumato.accounting import (
     sum_up,
 )
 from sfumato.errors import ArgumentError, BudgetError, LedgerError
+from sfumato.gaussian_delta import MASS_ERROR, ROUNDINGS
 from sfumato.private.accounting import LARGEST_MU, MOST_COORDINATES, MOST_RELEASES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
-from sfumato.private.slicing.law import MASS_ERROR, ROUNDINGS
 from sfumato.private.units import COLLISION, unit_delta
 from sfumato.schema.layout import ROW
 from sfumato.text import rounded_down, rounded_up

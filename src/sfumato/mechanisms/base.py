@@ -231,6 +231,17 @@ class Plan:
         """
         return each.share * self.mu**2
 
+    def kept(self, *names: str) -> float:
+        """The squared mu of all rounds of these names.
+
+        Args:
+            names: Of rounds, without a number.
+
+        Returns:
+            What is to be kept for them.
+        """
+        return sum(each.share for each in self.rounds if each.name in names) * self.mu**2
+
     def budget(self, name: str, at_most: float = math.inf) -> float:
         """The squared mu of the round of this name.
 

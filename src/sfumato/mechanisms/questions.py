@@ -29,6 +29,7 @@ from sfumato.private.queries.gradients import PROBABILITY_BITS, ClippedGradient,
 from sfumato.private.queries.group_sums import FeatureMoments, GroupSums, Latent
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.images import MAPPED_LIMIT, Cells, ProjectedImage, ScoreImage, Shifted
+from sfumato.private.queries.tables import TARGET_BITS, Distances, Tables
 from sfumato.private.queries.viewed import Viewed
 from sfumato.private.queries.waves import FREQUENCY_BITS, WaveImage
 from sfumato.private.slicing.rows import RowVectors
@@ -140,9 +141,14 @@ def describe(query: Query) -> dict[str, Any]:
     """What a question was, for whoever reads its answer: plain JSON values."""
     if isinstance(query, Viewed):
         seen = {"columns": list(query.view.columns), "starts": [starts.tolist() for starts in query.view.starts]}
-        return describe(query.query) | (seen if isinstance(query.query, Histograms) else {})
+        return describe(query.query) | (seen if isinstance(query.query, Histograms | Tables | Distances) else {})
     if isinstance(query, Histograms):
         return {"kind": "histograms", "classes": query.classes, "bins": list(query.sizes), "nowhere": "first"}
+    if isinstance(query, Distances):
+        return describe(query.tables) | {"kind": "distances", "unit": 2.0**-TARGET_BITS}
+    if isinstance(query, Tables):
+        told = {"levels": [level.tolist() for level in query.levels], "nowhere": "last"}
+        return {"kind": "tables", "classes": query.classes, "tables": [list(table) for table in query.tables]} | told
     if isinstance(query, GroupSums):
         groups, dim = len(query.latent.radii), query.latent.image.dim
         return {"kind": "group sums", "groups": groups, "dimensions": dim, "second": query.second}
@@ -153,6 +159,14 @@ def describe(query: Query) -> dict[str, Any]:
 
 @overload
 def unpack(query: Histograms, flat: FloatArray) -> list[FloatArray]: ...
+
+
+@overload
+def unpack(query: Tables, flat: FloatArray) -> list[FloatArray]: ...
+
+
+@overload
+def unpack(query: Distances, flat: FloatArray) -> FloatArray: ...
 
 
 @overload
@@ -170,12 +184,18 @@ def unpack(query: Gradient | ClippedGradient, flat: FloatArray) -> FloatArray: .
 def unpack(query: Any, flat: FloatArray) -> Any:
     """A flat answer in the shape of its question, in the units of the asker.
 
-    Histograms: one (classes, 1 + bins) array for each column, first those in no bin. GroupSums: counts (groups), sums
+    Histograms: one (classes, 1 + bins) array for each column, first those in no bin. Tables: one array for each table,
+    with a dimension for each of its columns. Distances: one for each table, in rows. GroupSums: counts (groups), sums
     (groups, d), and what was asked of second moments: (groups, d, d), (groups) or nothing. FeatureMoments: the second
     moment (features, features) and the sums (features, classes). Gradients: (margins or classes, features).
     """
     if isinstance(query, Histograms):
         return np.split(flat.reshape(query.classes, -1), np.cumsum(np.add(query.sizes, 1))[:-1], axis=1)
+    if isinstance(query, Tables):
+        parts = np.split(flat, np.cumsum(query.cells)[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, query.shapes, strict=True)]
+    if isinstance(query, Distances):
+        return flat * 2.0**-TARGET_BITS
     if isinstance(query, GroupSums):
         return _unpack_groups(query, flat)
     if isinstance(query, FeatureMoments):

@@ -9,21 +9,19 @@ mu-GDP is (epsilon, delta)-DP for every epsilon with (the same paper)
 Noisy projections of every row have no mu of their own, but a law of it (`slicing/law`). Wherever `slices` are given
 below, mu is that of the Gaussian queries beside them, and delta is the expectation over the slices' law.
 
-Every result is rounded to the safe side: delta up, mu down, sigma up. That rests on scipy's
-erfc, erfcx and exp having a relative error below 2^-48; the tests compare them with mpmath.
+Every result is rounded to the safe side: delta up, mu down, sigma up. The arithmetic of delta is in
+`sfumato/gaussian_delta.py`, which a guarantee rests on as it does on this module.
 """
 
 import math
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from scipy.special import erfc, erfcx
-
 from sfumato.errors import BudgetError, insist
+from sfumato.gaussian_delta import gaussian_delta
 from sfumato.private.slicing.law import Slices, sliced_delta
 
 MOST_COORDINATES = 2**40
@@ -35,12 +33,6 @@ all of them at the opening."""
 
 LARGEST_MU = 1e50
 """No privacy at all; it keeps the formulas away from overflow."""
-
-# The relative error of erfc, erfcx and exp: 2^-50 was seen.
-_FUNCTION_ERROR = 2.0**-48
-
-# The relative error of -a / sqrt 2 and -b / sqrt 2 below: four roundings.
-_ARGUMENT_ERROR = 4 * sys.float_info.epsilon
 
 
 class Adjacency(StrEnum):
@@ -151,43 +143,6 @@ def first_safe(value: float, is_safe: Callable[[Fraction], bool], towards: float
 def joint_delta(epsilon: float, mu: float, slices: Sequence[Slices]) -> float:
     """delta(epsilon) of Gaussian queries and slices, never below the true value."""
     if not slices:
-        return _delta(epsilon, mu)
+        return gaussian_delta(epsilon, mu)
     insist(len(slices) == 1, "a release takes slices of every row once")
     return sliced_delta(epsilon, mu, slices[0])
-
-
-def _delta(epsilon: float, mu: float) -> float:
-    """delta(epsilon), never below the true value.
-
-    With a = -epsilon/mu + mu/2 and b = a - mu, e^epsilon phi(b) = phi(a); so with u = -a / sqrt 2 and
-    v = -b / sqrt 2 the two terms are erfc(u) / 2 = e^(-u^2) erfcx(u) / 2 and e^(-u^2) erfcx(v) / 2. No term
-    overflows, and the difference of scaled functions keeps its digits where delta is tiny.
-    delta falls in u and rises in v, so each moves to its unsafe side by its own rounding error.
-    """
-    if mu == 0.0:
-        return 0.0
-    ratio = min(epsilon / mu, LARGEST_MU**2)  # less is safe, and keeps u^2 finite
-    v = (ratio + mu / 2) / math.sqrt(2)
-    u = (ratio - mu / 2) / math.sqrt(2) - v * _ARGUMENT_ERROR
-    v += v * _ARGUMENT_ERROR
-    more, less = 1.0 + _FUNCTION_ERROR, 1.0 - _FUNCTION_ERROR
-    second = float(erfcx(v)) * less
-    # A relative error in u^2 is an absolute one in the exponent.
-    more_power = 1.0 + _FUNCTION_ERROR * (1.0 + u * u)
-    if u > 0.0:
-        twice = math.exp(-u * u) * more_power * (float(erfcx(u)) * more - second)
-    else:
-        twice = float(erfc(u)) * more - math.exp(-u * u) / more_power * second
-    # Below the smallest normal float the error of exp is no longer relative.
-    return min(1.0, twice / 2 + sys.float_info.min)
-
-
-def delta_left(epsilon: float, delta: float, distance: float) -> float:
-    """delta less (1 + e^epsilon) distance, rounded down; 0 or less where nothing is left of it."""
-    if distance == 0.0:
-        return delta
-    log_slack = epsilon + math.log1p(math.exp(-epsilon)) + math.log(distance)
-    if log_slack >= math.log(delta):
-        return 0.0
-    slack = math.exp(log_slack) * (1.0 + 1e-9)  # far above the rounding of the logarithms
-    return math.nextafter(delta - slack, 0.0)

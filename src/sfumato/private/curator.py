@@ -20,7 +20,8 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from sfumato.errors import SfumatoError, TableError, insist
-from sfumato.private.accounting import MOST_COORDINATES, Adjacency, Budget, Spend, delta_left, joint_delta
+from sfumato.gaussian_delta import delta_left
+from sfumato.private.accounting import MOST_COORDINATES, Adjacency, Budget, Spend, joint_delta
 from sfumato.private.noise import DISTANCE_PER_COORDINATE, Bits, noisy, secure_bits
 from sfumato.private.queries.base import Answer, FloatArray, IntArray, Public, Query
 from sfumato.private.queries.wire import decode
@@ -96,7 +97,7 @@ class Curator:
         sensitivity = query.reach.sensitivity(self._adjacency, self._unit_rows)
         spend = self._budget.charge(name, sensitivity, mu_squared)
         self._announce(spend)
-        sd = spend.sigma / query.weights  # sensitivity is that of weights * total, so this noise is mu-GDP
+        sd = spend.sigma / query.weights  # sensitivity is that of weights * answer, so this noise is mu-GDP
         answer = _shielded(lambda: Answer(self._noisy(query, sd), sd))
         self.answers += ((name, query, answer),)
         return answer
@@ -104,7 +105,7 @@ class Curator:
     def _noisy(self, query: Query, sd: FloatArray) -> FloatArray:
         total = self._engine.total(query)
         self._before_noise()  # a table that cannot be read costs nothing; from here on the ledger does not go back
-        return noisy(total, sd, self._bits)
+        return noisy(query.answer(total), sd, self._bits)
 
     def rows(self, name: str, request: bytes) -> NoisyRows:
         """Charge for it, say so, then answer with every row's noisy projections, in an order that nobody knows.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -263,25 +262,6 @@ def test_a_failure_to_read_keeps_no_half_of_the_table(workers: int, monkeypatch:
     query = queries()[0]
     assert isinstance(within_patience(lambda: engine.total(query)), TableError)
     assert np.array_equal(engine.total(query), by_hand_of_rows(query))
-
-
-def test_reading_stays_only_a_few_batches_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_module, "BATCH_CELLS", len(LAYOUT.names))
-    started = done = ahead = 0
-
-    class Watched(Source):
-        def jobs(self) -> Iterator[Callable[[], Tagged]]:
-            nonlocal started, ahead
-            for job in super().jobs():
-                started += 1
-                ahead = max(ahead, started - done)
-                yield job
-
-    with ThreadPoolExecutor(3) as pool:
-        for _ in local.in_flight(pool, Watched(open_table(FRAME), LAYOUT).jobs(), 3):
-            done += 1
-    assert started == ROWS
-    assert ahead <= local.AHEAD * 3
 
 
 def test_the_row_cap_is_public_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,8 @@ class Case:
     @property
     def change(self) -> float:
         """How far the tables are apart, as the query's reach counts it."""
-        moved = self.query.total(self.after) - self.query.total(self.before)
+        before, after = (self.query.answer(self.query.total(batch)) for batch in (self.before, self.after))
+        moved = after - before
         return float(np.linalg.norm(self.query.weights * moved))
 
 

@@ -22,6 +22,7 @@ from tests.private.queries.helpers import (
     mistaken,
     neighbours,
 )
+from tests.private.queries.test_tables import drawn_distances, drawn_tables
 
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.asker import encode
@@ -43,9 +44,13 @@ def drawn_view(draw: st.DrawFn, cells: tuple[int, ...]) -> View:
 
 
 def question(draw: st.DrawFn, sizes: tuple[int, ...], classes: int) -> Query:
-    """Histograms, or moments of scores in such bins."""
-    if draw(st.booleans()):
+    """Histograms, tables, their distances, or moments of scores in such bins."""
+    kind = draw(st.sampled_from(["histograms", "tables", "distances", "moments"]))
+    if kind == "histograms":
         return Histograms(sizes, classes, (1.0 / len(sizes),) * len(sizes))
+    if kind != "moments":
+        tables = drawn_tables(draw, sizes, classes)
+        return tables if kind == "tables" else drawn_distances(draw, tables)
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     image = score_image([[rng.normal(scale=3.0, size=size) for size in sizes] for _ in range(classes)])
     return GroupSums(latent_space(image, [1.5] * classes), (0.1, 0.7, 0.2), "outer")

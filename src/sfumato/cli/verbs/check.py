@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Data, Json
 from sfumato.cli.progress import working
-from sfumato.cli.tables import opened
 from sfumato.errors import ArgumentError
 
 NOT_READY = 1  # the exit code where more than one cell in a hundred of a column is lost

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json, say
 from sfumato.cli.parameters import Data, Json, RowFormat
 from sfumato.cli.progress import working
-from sfumato.cli.tables import opened
 from sfumato.errors import ArgumentError
 
 

@@ -10,11 +10,11 @@ import typer
 
 from sfumato.cli.interrupts import interruptible, unfinished
 from sfumato.cli.mechanism_options import chosen
+from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Data, Delta, Json, Mechanism, Rows
 from sfumato.cli.progress import tell, tell_training, working
 from sfumato.cli.releases import release_data
-from sfumato.cli.tables import opened
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.opening import opening
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Data, Json
 from sfumato.cli.progress import working
-from sfumato.cli.tables import opening
 
 DRAFT_IS_PRIVATE = "PRIVATE: read off the rows, without noise. Do not publish it before it is confirmed."
 FLAGS = {"encoding": "csv-encoding"}  # options of `open_table` that have another name here

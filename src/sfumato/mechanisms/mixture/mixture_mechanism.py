@@ -9,11 +9,13 @@ from sfumato.config import ROUND, UNRECORDED, option
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.checks import check_components, check_one_of, check_share
+from sfumato.mechanisms.pairs.pair_tuning import PAIRS, PairTuning
 from sfumato.mechanisms.tuning import ADAPT, MIXTURE, GroupTuning, HistogramTuning, LabelTuning, NoiseTuning
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
     from sfumato.models.mixture_model import MixtureModel
+    from sfumato.models.tilted_model import TiltedModel
 
 COMPONENTS = "docs/proofs/mixture.md, section 7: Adult's and Census-Income's train splits"
 AFFINE = "docs/proofs/mixture.md, section 6: synthetic mixtures of other seeds than those reported"
@@ -73,6 +75,7 @@ class MixtureTuning:
     )
     histograms: HistogramTuning = option(HistogramTuning(), help="What is assumed of columns.", source=MIXTURE)
     labels: LabelTuning = option(LabelTuning(), help="How labels are adapted.", source=ADAPT)
+    pairs: PairTuning = option(PairTuning(), help="How pair tables are bought.", source=PAIRS)
     groups: GroupTuning = option(GroupTuning(), help="How columns in groups are asked for.", source="docs/proofs")
 
 
@@ -83,6 +86,9 @@ class Mixture:
     Args:
         components: Gaussians a class (clusters, where there is no label), or "auto" for as many as noisy answers say
             will pay. By default "auto" in scores, and one in data units and for columns in groups.
+        pairs: "auto" spends two fifths of the budget on tables of pairs of columns, chosen by noisy answers, and moves
+            the mixture to what they say, as little as possible; it needs encoding "scores". None leaves the mixture as
+            it is.
         adapt: "labels" spends a fifth of the budget on how the label follows the columns, for those who will train
             classifiers on synthetic rows; "auto" does so where it can be. By default nothing is adapted.
         alpha: Share of the labels that stay the mixture's own where labels are adapted; 0.25 by default.
@@ -106,6 +112,9 @@ class Mixture:
     components: int | Literal["auto"] | None = option(
         None, help="Gaussians a class, or auto for as many as pay (the default in scores; in data units it is one)."
     )
+    pairs: Literal["auto"] | None = option(
+        "auto", help="Buy tables of pairs of columns, and follow them: auto where it can be (the default), or none."
+    )
     adapt: Literal["labels", "auto"] | None = option(
         None, help="Spend a fifth of the budget on how the label follows the columns: labels, or auto where it can be."
     )
@@ -122,6 +131,7 @@ class Mixture:
     def __post_init__(self) -> None:
         check_one_of("encoding", self.encoding, ("scores", "affine"))
         check_components(self.components)
+        check_one_of("pairs", self.pairs, ("auto",), or_none=True)
         if self.adapt is not None:
             check_one_of("adapt", self.adapt, ("labels", "auto"), or_none=True)
         check_share("alpha", self.alpha)
@@ -144,7 +154,7 @@ class Mixture:
 
         return plan_mixture(self, public)
 
-    def run(self, curator: Asker, plan: Plan) -> MixtureModel:
+    def run(self, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel:
         """Ask every round through the curator, and build the model from the answers.
 
         Args:

@@ -12,10 +12,11 @@ from sfumato.encoding.affine import check_affine
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.adapting import Adapting, refuse_alpha, what_adapts
 from sfumato.mechanisms.base import Plan, Public
-from sfumato.mechanisms.budget import Share, as_rounds, moment_costs, radius, repeated
+from sfumato.mechanisms.budget import Share, as_rounds, moment_costs, radius, repeated, scaled
 from sfumato.mechanisms.encodings.group_encoding import GroupEncoding, group_round
 from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreEncoding, cell_sd
 from sfumato.mechanisms.mixture.affine_forecast import best_forecast, broken_stick
+from sfumato.mechanisms.pairs.pair_rounds import can_pair, pair_shares
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.mixture.mixture_mechanism import Mixture, MixtureTuning
@@ -48,11 +49,15 @@ def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
     encoding = ScoreEncoding(tuning.histograms, tuning.labels)
     adapted = what_adapts(mechanism.adapt, public, "scores")
     refuse_alpha(mechanism.alpha, adapted, "scores")
+    paired = tuning.pairs.share if mechanism.pairs is not None and can_pair(public.layout) else 0.0
     aside = Adapting.of(adapted, encoding, public)
-    opening = encoding.rounds(public, aside.kept)
+    kept = aside.kept * (1.0 - paired)
+    opening = encoding.rounds(public, kept)
     number = mechanism.components if isinstance(mechanism.components, int) else None
+    if number is None and paired and mechanism.components is None:
+        number = 1  # tables say what more Gaussians would
     if number is None:
-        rest = opening.inside * (1.0 - tuning.lloyd_share) * aside.kept * public.mu**2 / public.noise_factor
+        rest = opening.inside * (1.0 - tuning.lloyd_share) * kept * public.mu**2 / public.noise_factor
         columns = len(public.layout.names)
         pays = best_number(public.guess / public.layout.classes, columns, columns, rest, tuning)
         number = 1 if pays == 1 else None
@@ -64,7 +69,9 @@ def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
         )
     else:
         inside = _cells(opening.inside, tuning)
-    shares = aside.after((*opening.first, *inside))
+    shares = scaled(aside.after((*opening.first, *inside)), 1.0 - paired)
+    if paired:
+        shares = (*shares, *pair_shares(paired, tuning.pairs))
     notes = _notes(number, cell_sd(public, public.mu, shares, opening), opening)
     details = MixtureDetails(number, opening)
     rounds = as_rounds(shares, public.mu)

@@ -28,9 +28,11 @@ from sfumato.mechanisms.mixture.beliefs import FEWEST, Beliefs
 from sfumato.mechanisms.mixture.mixture_rounds import MixtureDetails
 from sfumato.mechanisms.mixture.one_gaussian import fit_one_gaussian
 from sfumato.mechanisms.mixture.score_components import fit_components
+from sfumato.mechanisms.pairs.pair_rounds import DISTANCES, TABLES, tilt_by_tables
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import MixtureModel
+from sfumato.models.tilted_model import TiltedModel
 from sfumato.schema.layout import Layout
 
 if TYPE_CHECKING:
@@ -39,24 +41,33 @@ if TYPE_CHECKING:
 Fitted = tuple[Layout, Scores | Affine | Projected, GaussianMixture, Labeller | QuadraticLabeller | None]
 
 
-def run_mixture(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel:
+def run_mixture(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel:
     """Ask all queries and build the model from their answers."""
-    fit = {"scores": fit_scores, "affine": fit_affine, "projected": fit_groups}[plan.encoding]
+    if plan.encoding == "scores":
+        return fit_scores(mechanism, curator, plan)
+    fit = {"affine": fit_affine, "projected": fit_groups}[plan.encoding]
     return MixtureModel(*fit(mechanism, curator, plan))
 
 
-def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
-    """One Gaussian per class in the space of normal scores, or several; then labels, with what was kept for them."""
+def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel:
+    """One Gaussian per class in the space of normal scores, or several; then labels, and then tables of pairs, with
+    what was kept for each.
+    """
     tuning, components = mechanism.tuning, plan.part(MixtureDetails).components
-    reserved = Reserved(curator, sum(each.share for each in plan.repeats("labels")) * plan.mu**2)
+    for_tables = Reserved(curator, plan.kept(DISTANCES, TABLES))
+    reserved = Reserved(for_tables, plan.kept("labels"))
     learned = ScoreEncoding(tuning.histograms, tuning.labels).learn(reserved, plan)
     layout = learned.layout
     fit = fit_one_gaussian if components == 1 else partial(fit_components, components=components)
     scores, mixture = fit(Seen(reserved, layout), plan.on(layout), learned, tuning=tuning)
-    if not plan.has("labels"):
-        return layout, scores, mixture, None
-    alpha = tuning.labels.alpha if mechanism.alpha is None else mechanism.alpha
-    return layout, scores, mixture, learned.labels(Seen(curator, layout), plan, scores, mixture, alpha)
+    labeller = None
+    if plan.has("labels"):
+        alpha = tuning.labels.alpha if mechanism.alpha is None else mechanism.alpha
+        labeller = learned.labels(Seen(for_tables, layout), plan, scores, mixture, alpha)
+    model = MixtureModel(layout, scores, mixture, labeller)
+    if not plan.has(TABLES):
+        return model
+    return tilt_by_tables(Seen(curator, layout), plan, model, learned.marginals, tuning.pairs)
 
 
 def fit_groups(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:

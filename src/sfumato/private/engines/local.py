@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from typing import TypeVar
 
@@ -13,11 +11,11 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import TableError
+from sfumato.in_flight import in_flight, threads
 from sfumato.private.queries.base import Batch, FloatArray, IntArray, Query
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source
 
-AHEAD = 2  # batches in flight per worker
 KEPT_BYTES = 2 << 30  # of a coded table that is kept between passes
 
 T = TypeVar("T")
@@ -75,29 +73,6 @@ class LocalEngine:
         if self._kept is not None:
             return (partial(work, batch) for batch in self._kept)
         return (partial(lambda job: work(job().batch), job) for job in self._source.jobs())
-
-
-def threads(workers: int) -> AbstractContextManager[ThreadPoolExecutor | None]:
-    """A pool, or none for a single worker: starting a thread takes longer than a small pass."""
-    return ThreadPoolExecutor(workers) if workers > 1 else nullcontext()
-
-
-def in_flight(pool: ThreadPoolExecutor | None, jobs: Iterable[Callable[[], T]], workers: int) -> Iterator[T]:
-    """Run jobs on the pool, in order, never more than a few ahead: a large table is not read at once."""
-    if pool is None:
-        yield from (job() for job in jobs)
-        return
-    waiting: deque[Future[T]] = deque()
-    try:
-        for job in jobs:
-            waiting.append(pool.submit(job))
-            if len(waiting) >= AHEAD * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()
 
 
 @cache

@@ -1,12 +1,13 @@
 """What may be asked of the private rows in sum, and the one rule for how far one row can move an answer.
 
-Every question of the curator's `total` is the same thing: a row picks one group, or none, and adds one vector of whole
-numbers to it. The total is an exact sum of integers, so it does not depend on the order of rows, on batches or on
-workers; what a row adds is a function of that row alone, bit for bit. Coordinate j carries noise of standard deviation
-sigma / weights[j]: the weights turn one budget into different precisions for different coordinates.
+Every question of the curator's `total` begins with the same thing: a row picks one group, or none, and adds one vector
+of whole numbers to it. The total is an exact sum of integers, so it does not depend on the order of rows, on batches or
+on workers; what a row adds is a function of that row alone, bit for bit. Coordinate j carries noise of standard
+deviation sigma / weights[j]: the weights turn one budget into different precisions for different coordinates.
 
-What kinds of vectors there are (histograms, moments, features, gradients, waves) is a closed list: the frozen classes
-of this package, each of which states its `Reach`. `Reach.sensitivity` is the rule, written once.
+What kinds of vectors there are (histograms, tables, moments, features, gradients, waves) is a closed list: the frozen
+classes of this package, each of which states its `Reach`. `Reach.sensitivity` is the rule, written once. What is told,
+with noise, is the total itself; for distances of tables it is a function of it, whose reach is stated instead.
 
 Nothing here reads a table: batches of bin numbers are handed over by the engine.
 """
@@ -141,7 +142,9 @@ class Reach:
 
 
 class Query(ABC):
-    """A sum over rows of a vector of whole numbers of known reach, in a table whose label has so many classes."""
+    """A sum over rows of a vector of whole numbers of known reach, in a table whose label has so many classes; or a
+    function of such a sum, whose reach is then what one row can move it by.
+    """
 
     classes: int
 
@@ -159,9 +162,13 @@ class Query(ABC):
     def total(self, batch: Batch) -> IntArray:
         """The exact sum of the batch's contributions."""
 
+    def answer(self, total: IntArray) -> IntArray:
+        """What is told of the total of all rows, with noise: a number for each weight, here the total itself."""
+        return total
+
     @property
     def size(self) -> int:
-        """How many numbers the answer has."""
+        """How many numbers the total has."""
         return int(self.weights.size)
 
     def check(self, public: Public) -> None:

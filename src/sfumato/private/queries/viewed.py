@@ -33,6 +33,10 @@ class Viewed(Query):
         return self.query.classes
 
     @property
+    def size(self) -> int:
+        return self.query.size
+
+    @property
     def weights(self) -> FloatArray:
         return self.query.weights
 
@@ -46,6 +50,9 @@ class Viewed(Query):
 
     def total(self, batch: Batch) -> IntArray:
         return self.query.total(seen(batch, self.view))
+
+    def answer(self, total: IntArray) -> IntArray:
+        return self.query.answer(total)
 
 
 KINDS = (View, Viewed)  # that a question may be made of

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import ArgumentError, insist
-from sfumato.private.queries import features, gradients, group_sums, histograms, images, viewed, waves
+from sfumato.private.queries import features, gradients, group_sums, histograms, images, tables, viewed, waves
 from sfumato.private.slicing import law, rows
 
 MOST_BYTES = 1 << 31
 MOST_TEXT = 1 << 26
 DTYPES = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
 
-_MODULES = (features, gradients, group_sums, histograms, images, law, rows, viewed, waves)
+_MODULES = (features, gradients, group_sums, histograms, images, law, rows, tables, viewed, waves)
 KINDS: dict[str, type] = {kind.__name__: kind for module in _MODULES for kind in module.KINDS}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.calls import Call
 
-from sfumato.cli.tables import Opening
+from sfumato.cli.opening import Opening
 from sfumato.tables import open_table
 
 

@@ -1,0 +1,1 @@
+"""Pair tables: what columns do together that no Gaussian says, bought where it pays."""

@@ -1,0 +1,49 @@
+"""How a column's bins are put together into levels, by its noisy distribution: tables of fewer cells say more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfumato.encoding.marginals import Marginals
+from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray
+
+
+def levels_of(marginals: Marginals, bins: Sequence[Bins], most: int) -> tuple[IntArray, ...]:
+    """For each feature the level of every bin, at most about so many levels."""
+    shares = [marginals.weights @ masses for masses in marginals.masses]
+    return tuple(_rare_together(p, most) if isinstance(b, CategoryBins) else _runs(p, b.missing, most)
+                 for p, b in zip(shares, bins, strict=True))  # fmt: skip
+
+
+def _rare_together(shares: FloatArray, most: int) -> IntArray:
+    """Every category has a level; of too many, the rarest share one.
+
+    >>> _rare_together(np.array([0.5, 0.05, 0.05, 0.4]), 3).tolist()
+    [0, 2, 2, 1]
+    """
+    if len(shares) <= most:
+        return np.arange(len(shares))
+    kept = np.sort(np.argsort(-shares, kind="stable")[: most - 1])
+    found = np.full(len(shares), most - 1)
+    found[kept] = np.arange(most - 1)
+    return found
+
+
+def _runs(shares: FloatArray, missing: int, most: int) -> IntArray:
+    """Levels are runs of about equally many rows; a bin that holds as many as a run has a level of its own, and so has
+    what is missing.
+
+    >>> _runs(np.array([0.1, 0.1, 0.6, 0.1, 0.1]), -1, 3).tolist()
+    [0, 0, 1, 2, 2]
+    """
+    inside = shares if missing < 0 else shares[:missing]
+    if len(inside) <= most:
+        return np.arange(len(shares))
+    total = inside.sum()
+    run = np.floor((np.cumsum(inside) - inside / 2.0) / total * most)
+    alone = inside >= total / most
+    begins = np.append(True, (np.diff(run) > 0) | alone[1:] | alone[:-1])
+    found = np.cumsum(begins) - 1
+    return found if missing < 0 else np.append(found, found[-1] + 1)

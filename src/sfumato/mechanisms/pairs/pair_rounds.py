@@ -1,0 +1,206 @@
+"""The rounds of pair tables: ask how far tables are from the model, buy those that pay, tilt the model, and again.
+
+Two kinds of Gaussian queries through the curator, distances and counts of tables; the rest is post-processing.
+docs/proofs/pair-tables.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.encoding.marginals import Marginals
+from sfumato.mechanisms.asker import Asker
+from sfumato.mechanisms.base import Plan
+from sfumato.mechanisms.budget import Share, repeated
+from sfumato.mechanisms.pairs.pair_levels import levels_of
+from sfumato.mechanisms.pairs.pair_tuning import PairTuning
+from sfumato.mechanisms.pairs.table_choice import Candidate, choose, joint_of, pairs_of, scatter
+from sfumato.mechanisms.pairs.tilting import Pool, Told, Total
+from sfumato.mechanisms.questions import unpack
+from sfumato.models.chains import Chains
+from sfumato.models.mixture_model import MixtureModel
+from sfumato.models.tilted_model import TiltedModel
+from sfumato.private.queries.tables import MOST_TARGET, TARGET_BITS, Distances, Tables
+from sfumato.schema.layout import FloatArray, Layout
+
+DISTANCES, TABLES = "distances", "tables"  # the rounds
+
+
+def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
+    """Rounds of distances and of tables, by turns."""
+    each = share / tuning.rounds
+    asked = repeated(DISTANCES, tuning.rounds, each * tuning.distance_share, "how far tables are from the model, time {i}")
+    bought = repeated(TABLES, tuning.rounds, each * (1.0 - tuning.distance_share), "the tables that pay most, time {i}")
+    return tuple(round for turn in zip(asked, bought, strict=True) for round in turn)
+
+
+def can_pair(layout: Layout) -> bool:
+    """Whether there are pairs of columns to look at."""
+    return not layout.groups and len(layout.names) > 1
+
+
+@dataclass
+class Bought:
+    """A table that was bought: its noisy counts, their noise, and what was expected before it was first bought."""
+
+    counts: FloatArray
+    sd: float
+    expected: FloatArray
+
+    def again(self, counts: FloatArray, sd: float) -> None:
+        """Bought once more: both by their precision."""
+        weight = sd**-2 / (sd**-2 + self.sd**-2)
+        self.counts = self.counts + weight * (counts - self.counts)
+        self.sd = math.sqrt(1.0 - weight) * self.sd
+
+    def told(self, columns: tuple[int, ...]) -> Told:
+        """What it tells, trusted as far as the model was wrong.
+
+        N KL(p || q) trusts q like N rows of it: a cell that expects M rows may be off by sqrt(M). Where all cells
+        together are off by more than that and noise, by a share r of each cell on average, r^2 = sum((y - M)^2 - s^2 -
+        M) / sum(M^2), the variance that q has in a cell is M + (r M)^2. That is the same as noise of variance
+        s^2 / (1 + r^2 M) beside a q that is trusted.
+        """
+        wrong = ((self.counts - self.expected) ** 2 - self.sd**2 - self.expected).sum() / (self.expected**2).sum()
+        return Told(columns, self.counts, self.sd / np.sqrt(1.0 + max(float(wrong), 0.0) * self.expected))
+
+
+def tilt_by_tables(curator: Asker, plan: Plan, model: MixtureModel, marginals: Marginals, tuning: PairTuning) -> TiltedModel:  # fmt: skip
+    """Choose, buy and follow tables in as many rounds as planned. The curator must see the layout's bins."""
+    return Tilting(curator, plan, model, marginals, tuning).run()
+
+
+class Tilting:
+    """One run of all rounds."""
+
+    def __init__(
+        self, curator: Asker, plan: Plan, model: MixtureModel, marginals: Marginals, tuning: PairTuning
+    ) -> None:
+        self.curator, self.plan, self.model, self.marginals, self.tuning = curator, plan, model, marginals, tuning
+        self.layout = model.layout
+        self.total = Total(
+            float(marginals.counts.sum()), marginals.count_sd * math.sqrt(self.layout.classes)
+        )
+        levels = levels_of(marginals, self.layout.bins, tuning.levels)
+        rows = max(1000, min(tuning.pool, tuning.pool_cells // max(len(self.layout.names), 1)))
+        self.pool = Pool(Chains(model), levels, rows, tuning)
+        self.sizes = self.pool.tilt.sizes
+        self.bought: dict[tuple[int, ...], Bought] = {}
+        self.columns = self._columns()
+
+    def run(self) -> TiltedModel:
+        """All rounds; then one more look with fresh rows."""
+        rounds = zip(self.plan.repeats(DISTANCES), self.plan.repeats(TABLES), strict=True)
+        for number, (asking, buying) in enumerate(rounds, start=1):
+            candidates = self._candidates(number)
+            seen = self._look(asking.title, candidates, self.plan.spend(asking))
+            last = number == len(self.plan.repeats(TABLES))
+            budget = self.curator.remaining if last else min(self.plan.spend(buying), self.curator.remaining)
+            noise = math.sqrt(self.plan.public.noise_factor)
+            chosen = choose(seen, budget, noise, self.total.rows, self.tuning)
+            self._buy(buying.title, [seen[i] for i in chosen], budget)
+            self.pool.follow(self._told(), self.total)
+        told = self._told()
+        self.pool.settle(told, self.total)
+        shares = np.concatenate(self.pool.expected(self.pool.tilt.tables))
+        sd = math.sqrt(self.pool.log_total_variance)
+        return TiltedModel(self.model, self.pool.tilt, shares, self.pool.log_total, sd)
+
+    def _told(self) -> list[Told]:
+        return self.columns + [bought.told(columns) for columns, bought in self.bought.items()]
+
+    def _columns(self) -> list[Told]:
+        """What the histograms tell of each column, with the label: nothing is asked twice."""
+        found = []
+        label = () if self.layout.label is None else (len(self.layout.names),)
+        for j, (masses, sd) in enumerate(zip(self.marginals.masses, self.marginals.sd, strict=True)):
+            level = self.pool.tilt.levels[j]
+            counts = np.zeros((self.sizes[j], self.layout.classes))
+            np.add.at(counts, level, (self.marginals.weights[:, None] * masses).T * self.total.rows)
+            bins = np.bincount(level, minlength=self.sizes[j])
+            noise = np.repeat(float(sd) * np.sqrt(bins), self.layout.classes)
+            found.append(Told((j, *label), counts.ravel(), noise))
+        return found
+
+    # --- choosing
+
+    def _candidates(self, number: int) -> list[tuple[int, ...]]:
+        """Pairs of columns; later also pairs with the label, and a table of many small columns."""
+        tuning, features = self.tuning, len(self.layout.names)
+        mu_squared = self.plan.spend(self.plan.repeats(DISTANCES)[number - 1])
+        most = mu_squared / self.plan.public.noise_factor * (tuning.candidate_sd * self.total.rows) ** 2
+        pairs = pairs_of(features, max(1, min(int(most), MOST_CANDIDATES)), self._ties())
+        labelled = self.layout.classes > 1
+        found = list(pairs)
+        if labelled and number >= tuning.label_round and 2 * len(pairs) <= most:
+            found += [(*pair, features) for pair in pairs]
+        joint = joint_of(self.sizes, self.total.rows, tuning, labelled=labelled)
+        if joint is not None and joint not in found:
+            found.append(joint)
+        return found
+
+    def _ties(self) -> FloatArray:
+        """How strongly the mixture ties each pair of columns: the mean of squared correlations over components."""
+        mixture = self.model.mixture
+        found = np.zeros((mixture.dim, mixture.dim))
+        for c, weight in enumerate(mixture.weights):
+            covariance = mixture.covariance(c)
+            scale = np.sqrt(np.diagonal(covariance))
+            found += weight * (covariance / np.outer(scale, scale)) ** 2
+        return found
+
+    def _look(self, title: str, tables: list[tuple[int, ...]], mu_squared: float) -> list[Candidate]:
+        """Noisy distances of tables from what the model expects."""
+        expected = [self.total.rows * shares for shares in self.pool.expected(tables)]
+        query = self._question(tables)
+        targets = [self._with_nowhere(table, cells) for table, cells in zip(tables, expected, strict=True)]
+        steps = np.rint(np.concatenate(targets) * 2.0**TARGET_BITS).clip(0, MOST_TARGET).astype(np.int64)
+        asked = Distances(query, steps)
+        distances = unpack(asked, self.curator.total(title, asked, mu_squared).values)
+        spread = 1.0 + self.total.rows / len(self.pool.rows)
+        return [
+            Candidate(table, cells, float(distance) - scatter(cells, spread), self._bought_sd(table))
+            for table, cells, distance in zip(tables, expected, distances, strict=True)
+        ]
+
+    def _bought_sd(self, table: tuple[int, ...]) -> float:
+        return self.bought[table].sd if table in self.bought else math.inf
+
+    # --- buying
+
+    def _buy(self, title: str, chosen: Sequence[Candidate], mu_squared: float) -> None:
+        """Noisy counts of tables, among rows whose cells fit a bin: unreadable cells are taken to be like the others."""
+        tables = [each.columns for each in chosen]
+        query = self._question(tables)
+        answer = self.curator.total(title, query, mu_squared)
+        counts, sds = unpack(query, answer.values), unpack(query, answer.sd)
+        for each, noisy, sd in zip(chosen, counts, sds, strict=True):
+            readable = math.prod(self.marginals.readable[j] for j in each.columns if j < len(self.layout.names))
+            inside = noisy[tuple(slice(0, self.sizes[j]) for j in each.columns)].ravel() / readable
+            noise = float(sd.ravel()[0]) / readable
+            if each.columns in self.bought:
+                self.bought[each.columns].again(inside, noise)
+            else:
+                self.bought[each.columns] = Bought(inside, noise, each.expected)
+
+    def _question(self, tables: Sequence[tuple[int, ...]]) -> Tables:
+        """Every column's levels, and one more for what fits no bin, so that each row is in one cell of every table."""
+        levels = tuple(np.append(level, size) for level, size in zip(self.pool.tilt.levels, self.sizes, strict=False))
+        return Tables(levels, self.layout.classes, tuple(tables), (1.0 / len(tables),) * len(tables))
+
+    def _with_nowhere(self, table: tuple[int, ...], cells: FloatArray) -> FloatArray:
+        """What is expected where some cells fit no bin, whatever the others are."""
+        found = cells.reshape([self.sizes[j] for j in table])
+        for axis, j in enumerate(table):
+            if j < len(self.layout.names):
+                share = float(self.marginals.readable[j])
+                outside = found.sum(axis=axis, keepdims=True) * (1.0 - share)
+                found = np.concatenate([found * share, outside], axis=axis)
+        return found.ravel()
+
+
+MOST_CANDIDATES = 40_000

@@ -1,0 +1,38 @@
+"""What was tuned of pair tables: shares of the budget and sizes, which touch utility alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sfumato.config import ROUND, option
+
+PAIRS = "docs/proofs/pair-tables.md, section 5: UCI Adult's train split"
+
+
+@dataclass(frozen=True)
+class PairTuning:
+    """How tables are chosen, bought and followed."""
+
+    share: float = option(0.4, help="Part of the budget for tables and their choice.", unit="of mu^2", source=PAIRS)
+    distance_share: float = option(0.1, help="Part of that for choosing them.", unit="share", source=PAIRS)
+    rounds: int = option(3, help="How often tables are chosen and bought.", unit="rounds", source=PAIRS)
+    label_round: int = option(3, help="The first round whose tables may have the label.", unit="round", source=PAIRS)
+    levels: int = option(16, help="Levels of a column at the most.", source=PAIRS)
+    joint_rows: float = option(
+        8.0, help="Rows that a cell of a table of many columns has on average, at the least.", unit="rows", source=ROUND
+    )
+    joint_columns: int = option(12, help="Columns of such a table at the most.", unit="columns", source=ROUND)
+    candidate_sd: float = option(
+        0.1, help="Noise on a distance at the most: beyond it fewer tables are looked at.", unit="of rows", source=ROUND
+    )
+    most_tables: int = option(400, help="Tables of a round at the most.", unit="tables", source=ROUND)
+    again: float = option(
+        0.7, help="A table is bought again where its noise would be below this.", unit="of its noise", source=ROUND
+    )
+    pool: int = option(60_000, help="Rows of the model that tables are counted in.", unit="rows", source=PAIRS)
+    pool_cells: int = option(1 << 24, help="Numbers that these rows have at the most.", unit="numbers", source=ROUND)
+    steps: int = option(40, help="Steps of each solution of the dual.", unit="steps", source=PAIRS)
+    effective: float = option(0.5, help="Effective share of rows below which a step is cut short.", source=ROUND)
+    settled: float = option(0.9, help="Effective share of rows above which a round is done.", source=ROUND)
+    refreshes: int = option(4, help="How often rows follow in a round, at the most.", unit="times", source=PAIRS)
+    sweeps: int = option(2, help="How often each column of a row is moved then.", unit="sweeps", source=PAIRS)

@@ -1,0 +1,185 @@
+"""The distribution that is closest to a mixture, in KL divergence, among those that noisy tables allow.
+
+    min over p and N of  N KL(p || q) + sum over cells c of (N p(c) - y_c)^2 / (2 s_c^2) + (N - n)^2 / (2 s_n^2)
+
+with y the noisy counts of tables' cells, s their noise, and n the noisy number of rows. The solution is a tilt,
+p proportional to q exp(theta . f), f the cells that a row is in, and theta solves the dual
+
+    min over theta of  n L + s_n^2 L^2 / 2 - theta . y + sum of s_c^2 theta_c^2 / 2,    L = log E_q exp(theta . f),
+
+which is smooth and convex; N = n + s_n^2 L. Expectations under q are taken over a pool of rows that follows the tilt:
+whenever the weights of its rows become uneven, it is drawn anew from what the tilt is by then, by steps that keep it
+(`models.chains`). docs/proofs/pair-tables.md, sections 3 and 4. No row of the private table is near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+
+from sfumato.mechanisms.pairs.pair_tuning import PairTuning
+from sfumato.models.chains import Chains, Rows
+from sfumato.models.tilt import Tilt
+from sfumato.progress import Step, tell
+from sfumato.schema.layout import FloatArray, IntArray
+
+CORRECTIONS = 20  # that L-BFGS remembers
+SMALL = 1e-10  # relative change of the dual below which it is solved
+BISECTIONS = 20
+
+
+@dataclass(frozen=True)
+class Told:
+    """What noisy answers say of a table of some columns: the counts of its cells, flat, and their noise."""
+
+    columns: tuple[int, ...]
+    counts: FloatArray
+    sd: FloatArray
+
+
+@dataclass(frozen=True)
+class Total:
+    """The noisy number of rows, and its noise."""
+
+    rows: float
+    sd: float
+
+
+class Pool:
+    """Rows of a mixture as it is tilted so far, with weights: what expectations are taken over.
+
+    Attributes:
+        tilt: Where the weighted rows are.
+        log_total: log E_q exp(theta . f) of that tilt, and the variance of its estimate.
+    """
+
+    def __init__(self, chains: Chains, levels: tuple[IntArray, ...], n: int, tuning: PairTuning) -> None:
+        self.rng = np.random.default_rng(0)  # free choices: the same for every table
+        self.chains, self.tuning = chains, tuning
+        self.tilt = Tilt(levels, chains.model.layout.classes, (), np.zeros(0))
+        self.rows = chains.draw(n, self.rng)
+        self.shares = np.full(n, 1.0 / n)
+        self.log_total, self.log_total_variance = 0.0, 0.0
+
+    def expected(self, tables: Sequence[tuple[int, ...]]) -> list[FloatArray]:
+        """The share of each cell of some tables, flat."""
+        levels = self.tilt.levels_of(self.rows.codes, self.rows.labels)
+        seen = Tilt(self.tilt.levels, self.tilt.classes, (), np.zeros(0))
+        found = []
+        for table in tables:
+            alone = seen.with_tables([table])
+            found.append(np.bincount(alone.places(levels)[0], self.shares, minlength=alone.cells))
+        return found
+
+    def follow(self, told: Sequence[Told], total: Total, title: str = "") -> None:
+        """Tilt by what was told, those that the tilt has already first, until rows weigh about the same."""
+        have = len(self.tilt.tables)
+        goal = self.tilt.with_tables([each.columns for each in told[have:]])
+        for turn in range(self.tuning.refreshes):
+            if self.shares.max() > self.shares.min():
+                self._refresh()
+            self.tilt = goal.reweighted(np.concatenate([self.tilt.weights, np.zeros(goal.cells - self.tilt.cells)]))
+            share, whole = self._step(told, total)
+            tell(Step(turn + 1, self.tuning.refreshes, 1.0 - share))
+            if whole and share >= self.tuning.settled:
+                break
+
+    def settle(self, told: Sequence[Told], total: Total) -> None:
+        """One more look with fresh rows, so that the last step is a small one."""
+        self._refresh()
+        self._step(told, total)
+
+    def _refresh(self) -> None:
+        """Rows by weight, then moved on: none repeats another for long."""
+        self.rows = self.rows.take(systematic(self.shares, len(self.shares), self.rng))
+        for _ in range(self.tuning.sweeps):
+            self.chains.sweep(self.rows, self.tilt, self.rng)
+        self.shares = np.full(len(self.rows), 1.0 / len(self.rows))
+
+    def _step(self, told: Sequence[Told], total: Total) -> tuple[float, bool]:
+        """Solve the dual over the rows, and go there, or as far as the rows reach: their effective share, and whether
+        all the way was gone.
+        """
+        cells = _cells(self.tilt, self.rows)
+        y, sd = np.concatenate([t.counts for t in told]), np.concatenate([t.sd for t in told])
+        now = self.tilt.weights
+        moved = solve(cells, now, y, sd, total, self.tuning.steps) - now
+        gain = cells @ moved
+        step, share = reach(gain, self.tuning.effective)
+        weighed = np.exp(step * (gain - gain.max()))
+        self.log_total += float(np.log(weighed.mean()) + step * gain.max())
+        self.log_total_variance += float(weighed.var() / weighed.mean() ** 2 / len(weighed))
+        self.shares = weighed / weighed.sum()
+        self.tilt = self.tilt.reweighted(now + step * moved)
+        return share, step == 1.0
+
+
+def _cells(tilt: Tilt, rows: Rows) -> csr_array:
+    """(rows, cells): 1 where a row is in a cell."""
+    places = tilt.places(tilt.levels_of(rows.codes, rows.labels)).T.ravel()
+    ends = np.arange(0, places.size + 1, len(tilt.tables), dtype=np.int32)
+    return csr_array((np.ones(places.size), places, ends), shape=(len(rows), tilt.cells))
+
+
+def solve(cells: csr_array, now: FloatArray, y: FloatArray, sd: FloatArray, total: Total, steps: int) -> FloatArray:
+    """The weights that solve the dual over rows that have the weights `now` already; equally likely rows.
+
+    Cells that no row is in keep their weight: the rows say nothing of them. Weights are scaled by the curvature that
+    they have at the start, so that L-BFGS needs few steps.
+    """
+    n = cells.shape[0]
+    back = cells.T.tocsr()
+    share = back @ np.full(n, 1.0 / n)
+    hit = share > 0.0
+    scale = np.where(hit, 1.0 / np.sqrt(total.rows * share + sd**2), 0.0)
+
+    def dual(scaled: FloatArray) -> tuple[float, FloatArray]:
+        theta = now + scale * scaled
+        gain = cells @ (theta - now)
+        top = gain.max()
+        weighed = np.exp(gain - top)
+        mass = weighed.sum()
+        log_mean = np.log(mass / n) + top
+        rows = total.rows + total.sd**2 * log_mean
+        value = total.rows * log_mean + total.sd**2 * log_mean**2 / 2.0 - (theta - now) @ y
+        value += 0.5 * ((sd * theta) ** 2)[hit].sum()
+        slope = rows * (back @ weighed) / mass - y + sd**2 * theta
+        return float(value), slope * scale
+
+    options = {"maxiter": steps, "maxcor": CORRECTIONS, "ftol": SMALL}
+    found = minimize(dual, np.zeros(len(now)), jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(now + scale * found.x)
+
+
+def reach(gain: FloatArray, least: float) -> tuple[float, float]:
+    """How far a step may go, up to 1, so that the effective share of rows stays at least this; and that share at 1."""
+
+    def effective(step: float) -> float:
+        weighed = np.exp(step * (gain - gain.max()))
+        return float(weighed.sum() ** 2 / (weighed**2).sum() / len(gain))
+
+    whole = effective(1.0)
+    if whole >= least:
+        return 1.0, whole
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if effective(middle) >= least else (low, middle)
+    return low, whole
+
+
+def systematic(shares: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
+    """n rows by weight, in random order: each comes within one of n times its share."""
+    at = (np.arange(n) + rng.random()) / n * shares.sum()
+    found = np.searchsorted(np.cumsum(shares), at, "right")
+    return rng.permutation(np.minimum(found, len(shares) - 1))
+
+
+def cells_of(tilt: Tilt, table: tuple[int, ...]) -> int:
+    """How many cells a table of some columns has."""
+    return prod(tilt.sizes[j] for j in table)

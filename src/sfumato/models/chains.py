@@ -1,0 +1,398 @@
+"""Rows of a tilted mixture: Metropolis steps with the mixture as proposal, and a sampler that goes there in stages.
+
+The state of a row is its component c, its latent coordinates z and, where labels are adapted, its label y. The mixture
+gives it the density q(c, z, y) = w_c N(z; m_c, S_c) P(y | class of c, bins of z), where P puts everything on the
+component's own class unless labels are adapted; a tilt gives it p = q exp(f) / Z, with f the weights of the cells that
+its bins and its label are in. Every step below proposes a state s' from s with a density g(s' | s) and accepts it with
+probability min(1, p(s') g(s | s') / (p(s) g(s' | s))), which leaves p as it is (Metropolis and Hastings):
+
+- A fresh row: g(s' | s) = q(s'), so the ratio is exp(f(s') - f(s)).
+- One coordinate z_j, drawn from the Gaussian's own law of it given c and the others: g is the conditional density of
+  w_c N(z; m_c, S_c), so what is left of the ratio is exp(f(s') - f(s)) P(y | class, new bins) / P(y | class, old bins).
+- The label, where labels are adapted, drawn from P(y | class, bins): what is left of the ratio is exp(f(s') - f(s)).
+
+Under a condition q is the mixture's law given that. Held columns are not proposed one by one; the law of another
+coordinate given all the others is the same with and without the condition. A label that is held where labels are
+adapted is a factor P(label | class, bins) of the density, and fresh rows, drawn without it, are accepted by
+exp(f(s') - f(s)) P(label | s') / P(label | s).
+
+A density of 0 (a weight of -inf) is never moved to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import log_softmax, logsumexp
+
+from sfumato.encoding.scores import Scores
+from sfumato.errors import ArgumentError
+from sfumato.models.base import REJECTION
+from sfumato.models.labellers import Labeller
+from sfumato.models.mixture_model import Condition, MixtureModel
+from sfumato.models.tilt import Int32Array, Tilt
+from sfumato.schema.layout import FloatArray, IntArray
+
+MOVED_AT_ONCE = 1 << 13  # rows, so that what belongs to them stays in the processor's cache
+
+
+@dataclass(frozen=True)
+class Staging:
+    """How rows go from the mixture to a tilt of it."""
+
+    effective: float = 0.5  # the least effective share of rows at each stage
+    sweeps: int = 2  # after each stage
+    stages: int = 200  # at most
+    bisections: int = 30
+
+
+STAGING = Staging()
+
+
+@dataclass(eq=False)
+class Rows:
+    """States of rows; the steps of chains change them in place.
+
+    Attributes:
+        latent: (features, rows), latent coordinates.
+        component: The component of every row.
+        own: The class of its component, in whose latent space it is.
+        labels: Its label, which is the same unless labels are adapted.
+        codes: (features, rows), its bins.
+    """
+
+    latent: FloatArray
+    component: IntArray
+    own: IntArray
+    labels: IntArray
+    codes: Int32Array
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, which: IntArray | slice) -> Rows:
+        """Some of the rows, by number or by a mask; copies."""
+        return Rows(*(np.array(getattr(self, f.name)[..., which]) for f in fields(self)))
+
+    def put(self, which: IntArray, rows: Rows) -> None:
+        """Write rows in the place of those of the given numbers."""
+        for f in fields(self):
+            getattr(self, f.name)[..., which] = getattr(rows, f.name)
+
+
+class Chains:
+    """The states of rows of a mixture, and the steps that keep a tilt of it.
+
+    Args:
+        model: A mixture in the encoding `scores`.
+        condition: One that the model made, or None.
+
+    Raises:
+        ArgumentError: The model has another encoding.
+    """
+
+    def __init__(self, model: MixtureModel, condition: Condition | None = None) -> None:
+        if not isinstance(model.encoder, Scores):
+            raise ArgumentError(f"only a mixture in the encoding 'scores' can be tilted, not {model.encoding!r}")
+        self.model, self.condition = model, condition
+        self.encoder, self.mixture = model.encoder, model.mixture
+        self.labeller = model.labeller if isinstance(model.labeller, Labeller) else None
+        self.label = None if condition is None else condition.label
+        self.held = self._held()
+
+    @cached_property
+    def _precisions(self) -> FloatArray:
+        return np.stack([np.linalg.inv(self.mixture.covariance(c)) for c in range(self.mixture.components)])
+
+    @cached_property
+    def _evidence(self) -> list[FloatArray]:
+        """What every bin says about each class, up to what is common to all classes; (classes, bins) a column."""
+        assert self.labeller is not None
+        tables = (self.labeller.intercepts[:, None], *self.labeller.evidence)
+        return [np.concatenate([np.zeros_like(t), t]) if len(t) == 1 else t for t in tables]
+
+    def _held(self) -> dict[int, int]:
+        """The columns that the condition holds, and the bin of each."""
+        found: dict[int, int] = {}
+        for k, boxes in enumerate(() if self.condition is None else self.condition.boxes):
+            bounded = np.isfinite(boxes.low[0]) | (np.isfinite(boxes.high[0]) & ~boxes.is_point[0])
+            found |= {
+                int(j): int(self.encoder.columns[j].codes_at(boxes.low[:, j], k)[0]) for j in np.flatnonzero(bounded)
+            }
+        return found
+
+    # --- the mixture's own rows
+
+    def draw(self, n: int, rng: np.random.Generator) -> Rows:
+        """Draw rows of the mixture, under the condition if there is one.
+
+        Args:
+            n: How many.
+            rng: Where random numbers come from.
+
+        Returns:
+            The rows.
+
+        Raises:
+            ArgumentError: Next to none of the rows drawn had the label that is held.
+        """
+        if self.label is None:
+            return self._fresh(n, rng).take(rng.permutation(n))
+        parts, kept, drawn = list[Rows](), 0, 0
+        while kept < n or not parts:
+            if drawn >= max(n, 1) * REJECTION.draws_a_row:
+                raise ArgumentError(f"given: only {kept} of {drawn} rows drawn had the label, and {n} were wanted")
+            rows = self._fresh(REJECTION.size(n - kept, max(kept, 1) / max(drawn, 1)), rng)
+            drawn += len(rows)
+            parts.append(rows.take(rng.permutation(np.flatnonzero(rows.labels == self.label))[: n - kept]))
+            kept += len(parts[-1])
+        return Rows(*(np.concatenate([getattr(part, f.name) for part in parts], axis=-1) for f in fields(Rows)))
+
+    def _fresh(self, n: int, rng: np.random.Generator) -> Rows:
+        """Rows of the mixture by component, under the condition but for an adapted label that is held."""
+        if self.condition is None:
+            component = self.mixture.sample_components(n, rng)
+            latent = self.mixture.sample(component, rng)
+        else:
+            component, latent = self.condition.sample(self.mixture, n, rng)
+        order = np.argsort(component, kind="stable")  # neighbours share a class
+        component, latent = component[order], np.ascontiguousarray(latent[order].T)
+        own = self.mixture.component_class[component]
+        codes = np.empty(latent.shape, np.int32)
+        for k, run in _runs(own):
+            for j in range(len(codes)):
+                codes[j, run] = self.held[j] if j in self.held else self.encoder.columns[j].codes_at(latent[j, run], k)
+        rows = Rows(latent, component, own, own.copy(), codes)
+        if self.labeller is not None:
+            rows.labels = self._relabelled(self._logits(rows), own, rng)
+        return rows
+
+    def _logits(self, rows: Rows) -> FloatArray:
+        """(classes, rows): what bins say about the classes where labels are adapted."""
+        start, *evidence = self._evidence
+        found = np.repeat(start, len(rows), axis=1)
+        for table, codes in zip(evidence, rows.codes, strict=True):
+            found += table[:, codes]
+        return found
+
+    def _relabelled(self, logits: FloatArray, own: IntArray, rng: np.random.Generator) -> IntArray:
+        assert self.labeller is not None
+        rises = np.exp(log_softmax(logits, axis=0)).cumsum(axis=0)
+        drawn = (rng.random(len(own)) >= rises[:-1]).sum(axis=0)
+        return np.where(rng.random(len(own)) < self.labeller.alpha, own, drawn)
+
+    def _log_label(self, logits: FloatArray, own: IntArray, labels: IntArray) -> FloatArray:
+        """log P(label | own class, bins)."""
+        assert self.labeller is not None
+        with np.errstate(over="ignore"):  # a label that is out of the question
+            mine = 1.0 / np.exp(logits - logits[labels, np.arange(len(labels))]).sum(axis=0)
+        return np.log(self.labeller.alpha * (own == labels) + (1.0 - self.labeller.alpha) * mine)
+
+    def decode(self, rows: Rows) -> list[pd.Series[Any]]:
+        """The feature columns of rows, in the schema's types."""
+        found = []
+        for j, (column, bins) in enumerate(zip(self.encoder.columns, self.model.layout.bins, strict=True)):
+            position = np.empty(len(rows))
+            for k in range(self.encoder.classes):
+                mine = rows.own == k
+                position[mine] = column.position_in(rows.latent[j, mine], rows.codes[j, mine], k)
+            found.append(bins.decode(rows.codes[j].astype(np.int64), position))
+        return found
+
+    # --- steps
+
+    def sweep(self, rows: Rows, tilt: Tilt, rng: np.random.Generator) -> float:
+        """Move rows in place by steps that keep the tilted mixture: afresh, column by column, and the label.
+
+        Args:
+            rows: The rows.
+            tilt: The tilt.
+            rng: Where random numbers come from.
+
+        Returns:
+            The share of rows that were replaced by fresh ones.
+        """
+        share = self._replace(rows, tilt, rng)
+        order = np.argsort(rows.component, kind="stable")
+        for start in range(0, len(rows), MOVED_AT_ONCE):
+            which = order[start : start + MOVED_AT_ONCE]
+            block = rows.take(which)
+            _Block(self, block, tilt).sweep(rng)
+            rows.put(which, block)
+        return share
+
+    def log_weights(self, rows: Rows, tilt: Tilt) -> FloatArray:
+        """The weights of the cells that each row is in, added up."""
+        return tilt.log_weights(tilt.levels_of(rows.codes, rows.labels))
+
+    def _replace(self, rows: Rows, tilt: Tilt, rng: np.random.Generator) -> float:
+        """Propose a fresh row for every row."""
+        fresh = self._fresh(len(rows), rng)
+        if self.label is not None:
+            fresh.labels[:] = self.label
+        partner = rng.permutation(len(rows))  # fresh rows come by component
+        with np.errstate(invalid="ignore"):  # -inf both: it stays
+            gain = self._log_factor(fresh, tilt)[partner] - self._log_factor(rows, tilt)
+        taken = np.flatnonzero(-rng.standard_exponential(len(rows)) < gain)
+        rows.put(taken, fresh.take(partner[taken]))
+        return len(taken) / max(len(rows), 1)
+
+    def _log_factor(self, rows: Rows, tilt: Tilt) -> FloatArray:
+        """By what the density differs from that of fresh rows."""
+        found = self.log_weights(rows, tilt)
+        if self.label is not None:
+            found += self._log_label(self._logits(rows), rows.own, rows.labels)
+        return found
+
+
+class _Block:
+    """Some rows in the order of their components, with what the steps of one column need of all others."""
+
+    def __init__(self, chains: Chains, rows: Rows, tilt: Tilt) -> None:
+        self.chains, self.rows, self.tilt = chains, rows, tilt
+        self.runs = _runs(rows.component)
+        self.class_runs = _runs(rows.own)
+        self.apart = np.empty_like(rows.latent)
+        for c, run in self.runs:
+            self.apart[:, run] = rows.latent[:, run] - chains.mixture.means[c][:, None]
+        self.levels = tilt.levels_of(rows.codes, rows.labels)
+        self.places = tilt.places(self.levels)
+        if chains.labeller is not None:
+            self.logits = chains._logits(rows)
+            self.log_label = chains._log_label(self.logits, rows.own, rows.labels)
+
+    def sweep(self, rng: np.random.Generator) -> None:
+        features = len(self.rows.codes)
+        for j in rng.permutation([j for j in range(features) if j not in self.chains.held]):
+            self._move_column(int(j), rng)
+        if self.chains.labeller is not None and self.chains.label is None:
+            self._move_label(rng)
+
+    def _move_column(self, j: int, rng: np.random.Generator) -> None:
+        """Propose a coordinate of every row from its Gaussian's law of it given the others."""
+        rows, step = self.rows, rng.standard_normal(len(self.rows))
+        for c, run in self.runs:
+            towards = self.chains._precisions[c, j]
+            step[run] = step[run] / np.sqrt(towards[j]) - towards @ self.apart[:, run] / towards[j]
+        latent = rows.latent[j] + step
+        codes = np.empty(len(rows), np.int32)
+        for k, run in self.class_runs:
+            codes[run] = self.chains.encoder.columns[j].codes_at(latent[run], k)
+        rise = self.tilt.level_of(j, codes) - self.levels[j]
+        gain = self._gain(j, rise)
+        if self.chains.labeller is not None:
+            logits, log_label = self._label_with(j, codes)
+            gain += log_label - self.log_label
+        taken = -rng.standard_exponential(len(rows)) < gain
+        np.copyto(rows.latent[j], latent, where=taken)
+        np.add(self.apart[j], step, out=self.apart[j], where=taken)
+        np.copyto(rows.codes[j], codes, where=taken)
+        self._shift(j, rise * taken)
+        if self.chains.labeller is not None:
+            np.copyto(self.logits, logits, where=taken)
+            np.copyto(self.log_label, log_label, where=taken)
+
+    def _move_label(self, rng: np.random.Generator) -> None:
+        """Propose a label of every row from its law given the class and the bins."""
+        rows, column = self.rows, len(self.levels) - 1
+        labels = self.chains._relabelled(self.logits, rows.own, rng)
+        gain = self._gain(column, labels.astype(np.int32) - self.levels[column])
+        rows.labels = np.where(-rng.standard_exponential(len(rows)) < gain, labels, rows.labels)
+
+    def _gain(self, j: int, rise: Int32Array) -> FloatArray:
+        """What rows gain in the weights of their cells if the levels of column j rise by so many."""
+        gain = np.zeros(len(rise))
+        crossing = np.flatnonzero(rise)  # the others stay in their cells
+        at = self.places.take(self.tilt.having(j), axis=0).take(crossing, axis=1)
+        to = at + self.tilt.strides(j)[:, None] * rise[crossing]
+        with np.errstate(invalid="ignore"):  # -inf both: it stays
+            gain[crossing] = self.tilt.weights.take(to).sum(axis=0) - self.tilt.weights.take(at).sum(axis=0)
+        return gain
+
+    def _shift(self, j: int, rise: Int32Array) -> None:
+        """Raise the levels of column j."""
+        self.levels[j] += rise
+        for t, stride in zip(self.tilt.having(j), self.tilt.strides(j), strict=True):
+            self.places[t] += stride * rise
+
+    def _label_with(self, j: int, codes: Int32Array) -> tuple[FloatArray, FloatArray]:
+        """What bins would say about the classes, and of the row's label, if those of column j were these."""
+        rows, evidence = self.rows, self.chains._evidence[1 + j]
+        logits = self.logits + (evidence.take(codes, axis=1) - evidence.take(rows.codes[j], axis=1))
+        return logits, self.chains._log_label(logits, rows.own, rows.labels)
+
+
+def settle(chains: Chains, tilt: Tilt, n: int, rng: np.random.Generator) -> tuple[Rows, float, float]:
+    """Draw rows of a tilted mixture: a sequential Monte Carlo sampler (Del Moral, Doucet and Jasra 2006).
+
+    Twice as many rows are drawn from the mixture. The tilt is put on in stages, each as large a share of it as leaves
+    the rows' weights an effective share of at least 1/2; at each stage rows are resampled by weight, systematically,
+    and moved by two sweeps.
+
+    Args:
+        chains: The states of rows of the mixture.
+        tilt: The tilt.
+        n: How many rows.
+        rng: Where random numbers come from.
+
+    Returns:
+        The rows, the log of the mean of exp(weights) under the mixture, and its standard error, which takes the rows
+        of each stage for independent.
+
+    Raises:
+        ArgumentError: None of the rows drawn is where rows can be, or the tilt needs too many stages.
+    """
+    rows = chains.draw(max(2 * n, 1), rng)
+    log_total = variance = done = 0.0
+    for _ in range(STAGING.stages):
+        weights = chains.log_weights(rows, tilt)
+        step = _step(weights, 1.0 - done)
+        log_share = logsumexp(step * weights) - np.log(len(rows))
+        share = np.exp(step * weights - log_share)
+        log_total, variance = log_total + float(log_share), variance + float(share.var()) / len(rows)
+        rows = rows.take(_resampled(share, n, rng))
+        done = min(done + step, 1.0)
+        partial = tilt.reweighted(done * tilt.weights)
+        for _ in range(STAGING.sweeps):
+            chains.sweep(rows, partial, rng)
+        if done == 1.0:
+            return rows, log_total, float(np.sqrt(variance))
+    raise ArgumentError(f"the tables are further from the mixture than {STAGING.stages} stages go")
+
+
+def _step(weights: FloatArray, most: float) -> float:
+    """The largest share of the weights, at most this, that leaves rows where rows can be effective."""
+    possible = weights[weights > -np.inf]
+    if len(possible) == 0:
+        raise ArgumentError(f"none of {len(weights)} rows drawn is where rows can be: the mixture gives it no mass")
+
+    def is_effective(step: float) -> bool:
+        log = step * possible
+        return bool(np.exp(2 * logsumexp(log) - logsumexp(2 * log)) >= STAGING.effective * len(possible))
+
+    if is_effective(most):
+        return most
+    low, high = 0.0, most
+    for _ in range(STAGING.bisections):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if is_effective(middle) else (low, middle)
+    return high
+
+
+def _resampled(share: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
+    """Rows by weight: n equal steps through the shares from a random start, so each comes within 1 of its share."""
+    upto = np.cumsum(share)
+    at = (np.arange(n) + rng.random()) / n * upto[-1]
+    last = int(np.flatnonzero(share > 0)[-1])
+    return rng.permutation(np.minimum(np.searchsorted(upto, at, "right"), last))
+
+
+def _runs(values: IntArray) -> list[tuple[int, slice]]:
+    """The stretches of equal neighbours: their value, and where they are."""
+    ends = np.flatnonzero(np.diff(values, append=-1))
+    starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    return [(int(values[a]), slice(int(a), int(b) + 1)) for a, b in zip(starts, ends, strict=True)]

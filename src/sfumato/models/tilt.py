@@ -1,0 +1,176 @@
+"""What moves a mixture towards tables: a weight for each of their cells.
+
+A row's bins are mapped to coarser levels, column by column, and a table is over the levels of a few columns. A tilted
+distribution has the density q(row) exp(sum over tables of the weight of the cell that the row is in) / Z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sfumato.errors import ArgumentError
+from sfumato.schema.layout import FloatArray, IntArray
+
+Int32Array: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
+WEIGHED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
+MOST_CELLS = 1 << 30  # of all tables, so that a place is a short number
+
+
+@dataclass(frozen=True, eq=False)
+class Tilt:
+    """Weights of the cells of tables over levels of columns.
+
+    Attributes:
+        levels: For each feature the level of every bin, from 0 on.
+        classes: How many classes there are; the levels of the label, which is the column after the features.
+        tables: For each table its columns.
+        weights: The weight of every cell, one table after the other, each in C order; -inf where no row can be.
+    """
+
+    levels: tuple[IntArray, ...]
+    classes: int
+    tables: tuple[tuple[int, ...], ...]
+    weights: FloatArray
+
+    def __post_init__(self) -> None:
+        columns = range(len(self.levels) + 1)
+        if any(len(set(t)) != len(t) or not set(t) <= set(columns) or not t for t in self.tables):
+            raise ArgumentError("a table of a tilt is over one or more columns, each of them once")
+        if self.cells > MOST_CELLS or self.weights.shape != (self.cells,):
+            raise ArgumentError(f"a tilt has one weight for each of its {self.cells} cells, at most {MOST_CELLS}")
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many levels each column has, the label last."""
+        return (*(int(level.max()) + 1 for level in self.levels), self.classes)
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each table."""
+        return tuple(tuple(self.sizes[j] for j in table) for table in self.tables)
+
+    @property
+    def cells(self) -> int:
+        """How many cells all tables have together."""
+        return self.starts[-1]
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Where each table begins in the weights; where the last one ends."""
+        ends = [0]
+        for shape in self.shapes:
+            ends.append(ends[-1] + prod(shape))
+        return tuple(ends)
+
+    @cached_property
+    def _having(self) -> tuple[IntArray, ...]:
+        columns = range(len(self.sizes))
+        return tuple(np.array([t for t, table in enumerate(self.tables) if j in table], np.int64) for j in columns)
+
+    def having(self, column: int) -> IntArray:
+        """The tables that a column is in."""
+        return self._having[column]
+
+    @cached_property
+    def _strides(self) -> tuple[Int32Array, ...]:
+        found = []
+        for j in range(len(self.sizes)):
+            after = [self.shapes[t][self.tables[t].index(j) + 1 :] for t in self._having[j]]
+            found.append(np.array([prod(sizes) for sizes in after], np.int32))
+        return tuple(found)
+
+    def strides(self, column: int) -> Int32Array:
+        """By how much one more level of a column moves a row's place in each table that the column is in."""
+        return self._strides[column]
+
+    @cached_property
+    def _levels(self) -> tuple[Int32Array, ...]:
+        return tuple(level.astype(np.int32) for level in self.levels)
+
+    def level_of(self, column: int, codes: IntArray | Int32Array) -> Int32Array:
+        """The levels of a feature's bins."""
+        return self._levels[column].take(codes)
+
+    def levels_of(self, codes: Sequence[IntArray] | Int32Array, labels: IntArray) -> list[Int32Array]:
+        """The levels of rows.
+
+        Args:
+            codes: For each feature the bin of every row.
+            labels: The class of every row.
+
+        Returns:
+            The levels of every row, one array a column, the label last.
+        """
+        found = [level.take(code) for level, code in zip(self._levels, codes, strict=True)]
+        return [*found, np.asarray(labels, np.int32)]
+
+    def places(self, levels: Sequence[Int32Array], tables: Sequence[int] | IntArray | None = None) -> Int32Array:
+        """The cells that rows are in, as places in `weights`.
+
+        Args:
+            levels: Those of `levels_of`.
+            tables: Which tables; None for all.
+
+        Returns:
+            An array (tables, rows).
+        """
+        wanted = range(len(self.tables)) if tables is None else tables
+        found = np.empty((len(wanted), len(levels[-1])), np.int32)
+        tails: dict[tuple[int, ...], Int32Array] = {}  # many tables end alike: in a column and the label
+        for row, t in zip(found, wanted, strict=True):
+            first, *others = self.tables[t]
+            np.multiply(levels[first], prod(self.sizes[j] for j in others), out=row)
+            row += self._tail(tuple(others), levels, tails)
+            row += self.starts[t]
+        return found
+
+    def _tail(
+        self, columns: tuple[int, ...], levels: Sequence[Int32Array], tails: dict[tuple[int, ...], Int32Array]
+    ) -> Int32Array:
+        """The places of rows in the table of some columns alone, each found once."""
+        if not columns:
+            return np.zeros(1, np.int32)
+        if columns not in tails:
+            stride = np.int32(prod(self.sizes[j] for j in columns[1:]))
+            tails[columns] = levels[columns[0]] * stride + self._tail(columns[1:], levels, tails)
+        return tails[columns]
+
+    def log_weights(self, levels: Sequence[Int32Array], tables: Sequence[int] | IntArray | None = None) -> FloatArray:
+        """The weights of the cells that each row is in, added up.
+
+        Args:
+            levels: Those of `levels_of`.
+            tables: Which tables; None for all.
+
+        Returns:
+            One number a row.
+        """
+        found = np.empty(len(levels[-1]))
+        for start in range(0, len(found), WEIGHED_AT_ONCE):
+            part = slice(start, start + WEIGHED_AT_ONCE)
+            found[part] = self.weights.take(self.places([level[part] for level in levels], tables)).sum(axis=0)
+        return found
+
+    def with_tables(self, tables: Sequence[tuple[int, ...]], weights: FloatArray | None = None) -> Tilt:
+        """The same with more tables after the ones it has.
+
+        Args:
+            tables: For each of them its columns.
+            weights: The weights of their cells; None for 0.
+
+        Returns:
+            The tilt.
+        """
+        cells = sum(prod(self.sizes[j] for j in table) for table in tables)
+        more = np.zeros(cells) if weights is None else weights
+        return Tilt(self.levels, self.classes, (*self.tables, *tables), np.concatenate([self.weights, more]))
+
+    def reweighted(self, weights: FloatArray) -> Tilt:
+        """The same tables with other weights."""
+        return replace(self, weights=weights)

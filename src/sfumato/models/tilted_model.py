@@ -1,0 +1,278 @@
+"""A mixture that tables have moved: of all distributions that agree with them, the nearest to the mixture."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.special import logsumexp
+
+from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
+from sfumato.errors import ArgumentError
+from sfumato.guarantee import Guarantee
+from sfumato.models.balance import balanced
+from sfumato.models.base import CodedRows, GivenCell, register_model
+from sfumato.models.chains import Chains, settle
+from sfumato.models.mixture_model import CLASS_ROWS, Condition, MixtureModel
+from sfumato.models.tilt import MOST_CELLS, Int32Array, Tilt
+from sfumato.schema.layout import FloatArray, IntArray, Layout
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """How many rows are drawn for those that are wanted."""
+
+    times: int = 2  # as many, for rows whose tables come out right to be chosen from
+    fewest: int = 1 << 12  # for stages to be sure of their weights
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a file may say of a tilt, at the most."""
+
+    tables: int = 1 << 16
+    columns: int = 8  # of a table
+    weight: float = 1e3
+    log_total: float = 1e6
+
+
+CANDIDATES = Candidates()
+LIMITS = Limits()
+UNKNOWN_COMBINATIONS = 256  # of the levels of cells that fit no bin
+
+_Column = Annotated[int, Field(strict=True, ge=0)]
+_Table = Annotated[tuple[_Column, ...], Field(min_length=1, max_length=LIMITS.columns)]
+_Levels = Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
+
+
+class _Facts(BaseModel):
+    """What a file says of a tilted mixture beside its arrays."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    base: dict[str, Any]
+    levels: Annotated[tuple[_Levels, ...], Field(fail_fast=True)]  # how many each feature has
+    tables: Annotated[tuple[_Table, ...], Field(fail_fast=True, max_length=LIMITS.tables)]
+    impossible: Annotated[int, Field(strict=True, ge=0, le=MOST_CELLS)]  # cells
+    log_total: Annotated[float, Field(ge=-LIMITS.log_total, le=LIMITS.log_total)]
+    log_total_sd: Annotated[float, Field(ge=0, le=LIMITS.log_total)]
+
+
+@register_model
+@dataclass(frozen=True, eq=False)
+class TiltedModel:
+    """The distribution base(row) exp(weights of the cells that the row is in) / total.
+
+    Attributes:
+        base: The mixture, in the encoding `scores`.
+        tilt: The tables and the weights of their cells.
+        expected: The share of rows in each cell, one table after the other, which samples are balanced to.
+        log_total: The log of the mean of exp(weights) under the mixture.
+        log_total_sd: Its standard error.
+    """
+
+    base: MixtureModel
+    tilt: Tilt
+    expected: FloatArray
+    log_total: float
+    log_total_sd: float
+
+    kind: ClassVar[str] = "tilted"
+    row_spends: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        bins = [len(level) for level in self.tilt.levels]
+        if bins != list(self.layout.sizes) or self.tilt.classes != self.layout.classes:
+            raise ArgumentError("the levels of a tilt do not fit the bins of its mixture")
+        if self.expected.shape != (self.tilt.cells,):
+            raise ArgumentError(f"a tilted mixture has one share for each of its {self.tilt.cells} cells")
+
+    @property
+    def layout(self) -> Layout:
+        """The public bins of the schema."""
+        return self.base.layout
+
+    @property
+    def encoding(self) -> str:
+        """How columns become numbers."""
+        return self.base.encoding
+
+    @cached_property
+    def class_weights(self) -> FloatArray:
+        """How often each class comes; from rows drawn with a fixed seed where no table has the label."""
+        label = len(self.tilt.levels)
+        if len(self.tilt.having(label)):
+            t = int(self.tilt.having(label)[0])
+            table = self.expected[self.tilt.starts[t] : self.tilt.starts[t + 1]].reshape(self.tilt.shapes[t])
+            axis = self.tilt.tables[t].index(label)
+            shares = np.moveaxis(table, axis, 0).reshape(self.layout.classes, -1).sum(axis=1)
+            return np.asarray(shares / shares.sum())
+        rows, _, _ = settle(self._chains, self.tilt, CLASS_ROWS, np.random.default_rng(0))
+        return np.asarray(np.bincount(rows.labels, minlength=self.layout.classes) / len(rows))
+
+    # --- drawing
+
+    @cached_property
+    def _chains(self) -> Chains:
+        return Chains(self.base)
+
+    def check_given(self, names: Iterable[str]) -> None:
+        """Refuse what the mixture refuses, which is nothing: it has no columns in groups."""
+        self.base.check_given(names)
+
+    def condition(self, given: Mapping[str, GivenCell]) -> Condition:
+        """What the mixture makes of given cells; the tilt follows when rows are drawn."""
+        return self.base.condition(given)
+
+    def draw(
+        self, n: int, rng: np.random.Generator, condition: Condition | None = None
+    ) -> tuple[list[pd.Series[Any]], IntArray]:
+        """Draw n rows: candidates in stages, and of them those whose tables come out right.
+
+        Under a condition rows are taken as they come, as the shares of cells are those of all rows.
+        """
+        chains = self._chains if condition is None else Chains(self.base, condition)
+        times = CANDIDATES.times if condition is None else 1
+        rows, _, _ = settle(chains, self.tilt, max(times * n, CANDIDATES.fewest), rng)
+        if condition is None:
+            places = self.tilt.places(self.tilt.levels_of(rows.codes, rows.labels))
+            chosen = balanced(np.ascontiguousarray(places.T), n * self.expected, n, rng)
+        else:
+            chosen = rng.permutation(len(rows))[:n]
+        rows = rows.take(chosen)
+        return chains.decode(rows), rows.labels
+
+    # --- scoring
+
+    def log_joint(self, rows: CodedRows) -> FloatArray:
+        """The log density log p(x, class), (rows, classes).
+
+        Cells that fit no bin are integrated out: the mixture does so itself, and exp(weights) is averaged over the
+        levels of their columns as the mixture has them in the class, as if they were independent of each other and of
+        the row's other cells; over 256 combinations of levels drawn with a fixed seed where there are more.
+        """
+        return self.base.log_joint(rows) + self._log_weights(rows.codes) - self.log_total
+
+    def log_posterior(self, rows: CodedRows) -> FloatArray:
+        """The log probabilities log p(class | x), (rows, classes); the mixture's where a row cannot be at all."""
+        base = self.base.log_joint(rows)
+        tilted = base + self._log_weights(rows.codes)
+        joint = np.where((tilted > -np.inf).any(axis=1, keepdims=True), tilted, base)
+        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+
+    def _log_weights(self, codes: Sequence[IntArray]) -> FloatArray:
+        """(rows, classes): the weights of the cells that rows are in with each class."""
+        found = np.empty((len(codes[0]), self.layout.classes))
+        unknown = np.stack([code < 0 for code in codes], axis=1)
+        patterns, which = np.unique(unknown, axis=0, return_inverse=True)
+        for p, pattern in enumerate(patterns):
+            mine = np.flatnonzero(which.ravel() == p)
+            levels = self.tilt.levels_of([code[mine].clip(0) for code in codes], np.zeros(len(mine), np.int64))
+            columns = [int(j) for j in np.flatnonzero(pattern) if len(self.tilt.having(int(j)))]
+            for k in range(self.layout.classes):
+                levels[-1] = np.full(len(mine), k, np.int32)
+                found[mine, k] = self._log_mean(levels, columns, k)
+        return found
+
+    def _log_mean(self, levels: list[Int32Array], unknown: list[int], k: int) -> FloatArray:
+        """The log of the mean of exp(weights) over the levels of columns that are not known."""
+        touched = sorted({int(t) for j in unknown for t in self.tilt.having(j)})
+        others = [t for t in range(len(self.tilt.tables)) if t not in touched]
+        total = np.full(len(levels[-1]), -np.inf)
+        for log_share, combination in self._combinations(unknown, k):
+            for j, level in zip(unknown, combination, strict=True):
+                levels[j] = np.full(len(total), level, np.int32)
+            total = np.logaddexp(total, log_share + self.tilt.log_weights(levels, touched))
+        return total + self.tilt.log_weights(levels, others)
+
+    def _combinations(self, columns: list[int], k: int) -> Iterator[tuple[float, tuple[int, ...]]]:
+        """Levels of columns, and the log of how often the mixture has them in class k."""
+        shares = [self._level_shares(j, k) for j in columns]
+        sizes = [len(share) for share in shares]
+        if prod(sizes) <= UNKNOWN_COMBINATIONS:
+            for combination in itertools.product(*map(range, sizes)):
+                yield sum(np.log(share[i]) for share, i in zip(shares, combination, strict=True)), combination
+            return
+        rng = np.random.default_rng(0)
+        drawn = [rng.choice(len(share), UNKNOWN_COMBINATIONS, p=share) for share in shares]
+        for combination in zip(*drawn, strict=True):
+            yield -float(np.log(UNKNOWN_COMBINATIONS)), tuple(map(int, combination))
+
+    def _level_shares(self, j: int, k: int) -> FloatArray:
+        """How often the mixture has each level of a feature, in class k unless labels are adapted."""
+        masses = self._chains.encoder.columns[j].masses
+        mass = masses[k] if self.base.labeller is None else self.base.mixture.class_weights @ masses
+        shares = np.bincount(self.tilt.levels[j], mass)
+        return np.asarray(shares / shares.sum())
+
+    # --- files
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+        """All that a file keeps: the mixture, and the tilt with the cells where no row can be named."""
+        base, arrays = self.base.to_arrays()
+        impossible = np.flatnonzero(self.tilt.weights == -np.inf)
+        facts = {
+            "base": base,
+            "levels": list(self.tilt.sizes[:-1]),
+            "tables": [list(table) for table in self.tilt.tables],
+            "impossible": len(impossible),
+            "log_total": self.log_total,
+            "log_total_sd": self.log_total_sd,
+        }
+        arrays |= {f"tilt.levels.{c}": level.astype(np.int64) for c, level in enumerate(self.tilt.levels)}
+        arrays["tilt.weights"] = np.where(self.tilt.weights == -np.inf, 0.0, self.tilt.weights)
+        arrays |= {"tilt.impossible": impossible.astype(np.int64), "tilt.expected": self.expected}
+        return facts, arrays
+
+    @classmethod
+    def shapes(cls, layout: Layout, facts: Mapping[str, Any], insist: Insist) -> Specs:
+        """Which arrays belong to these facts, and of what size; checks the facts."""
+        told = _Facts.model_validate(facts)
+        insist(told.base.get("encoding") == "scores", "its encoding does not fit a tilt")
+        specs = MixtureModel.shapes(layout, told.base, insist)
+        insist(len(told.levels) == len(layout.sizes), "the levels of its tilt do not fit the columns of its schema")
+        fitting = all(levels <= bins for levels, bins in zip(told.levels, layout.sizes, strict=True))
+        insist(fitting, "the levels of its tilt do not fit the bins of its schema")
+        sizes = (*told.levels, layout.classes)
+        for table in told.tables:
+            insist(max(table) < len(sizes) and len(set(table)) == len(table), "a table of its tilt has no such columns")
+        cells = sum(prod(sizes[j] for j in table) for table in told.tables)
+        insist(cells <= MOST_CELLS and told.impossible <= cells, "the tables of its tilt have too many cells")
+        specs |= {f"tilt.levels.{c}": ArraySpec((size,), np.int64) for c, size in enumerate(layout.sizes)}
+        specs |= {"tilt.weights": ArraySpec((cells,)), "tilt.expected": ArraySpec((cells,))}
+        return specs | {"tilt.impossible": ArraySpec((told.impossible,), np.int64)}
+
+    @classmethod
+    def from_arrays(cls, layout: Layout, facts: Mapping[str, Any], arrays: NamedArrays, insist: Insist) -> TiltedModel:
+        """The model of a file: every number checked."""
+        told = _Facts.model_validate(facts)
+        own = {name: array for name, array in arrays.items() if not name.startswith("tilt.")}
+        base = MixtureModel.from_arrays(layout, told.base, own, insist)
+        levels = tuple(arrays[f"tilt.levels.{c}"] for c in range(len(layout.sizes)))
+        for level, size in zip(levels, told.levels, strict=True):
+            insist(np.array_equal(np.unique(level), np.arange(size)), "the levels of its tilt are not numbered from 0")
+        weights, impossible = arrays["tilt.weights"].copy(), arrays["tilt.impossible"]
+        insist((np.abs(weights) <= LIMITS.weight).all(), "a weight of its tilt is too large")
+        rising = (np.diff(impossible) > 0).all() and ((impossible >= 0) & (impossible < len(weights))).all()
+        insist(rising, "the impossible cells of its tilt are not places of cells, in order")
+        weights[impossible] = -np.inf
+        tilt = Tilt(levels, layout.classes, told.tables, weights)
+        _check_expected(tilt, arrays["tilt.expected"], insist)
+        return cls(base, tilt, arrays["tilt.expected"], told.log_total, told.log_total_sd)
+
+    def check_guarantee(self, guarantee: Guarantee, unit_rows: int, insist: Insist) -> None:
+        """A tilted mixture holds no noisy rows, like the mixture."""
+
+
+def _check_expected(tilt: Tilt, expected: FloatArray, insist: Insist) -> None:
+    """Whether the shares of cells are probabilities, table by table."""
+    possible = (expected >= 0).all() and (expected[tilt.weights == -np.inf] == 0).all()
+    insist(possible, "the expected shares of its tilt are not probabilities")
+    sums = np.add.reduceat(expected, tilt.starts[:-1]) if tilt.tables else np.ones(0)
+    insist((np.abs(sums - 1.0) < 1e-6).all(), "the expected shares of its tilt do not add up to one")

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from tests.models.small_mixtures import cells, tilt
+
+from sfumato.errors import ArgumentError
+from sfumato.models import Tilt
+
+LEVELS = (np.array([0, 1]), np.array([0, 1, 1, 2]))
+
+
+def test_places_are_those_of_the_tables_laid_end_to_end() -> None:
+    made = tilt(3)
+    *codes, labels = cells(3)
+    levels = made.levels_of(codes, labels)
+    for t, (table, places) in enumerate(zip(made.tables, made.places(levels), strict=True)):
+        expected = np.ravel_multi_index([levels[j] for j in table], made.shapes[t]) + made.starts[t]
+        np.testing.assert_array_equal(places, expected)
+    assert made.places(levels).dtype == np.int32
+
+
+def test_weights_are_looked_up_and_added() -> None:
+    made = tilt(3)
+    *codes, labels = cells(3)
+    levels = made.levels_of(codes, labels)
+    tables = [
+        made.weights[a:b].reshape(shape) for a, b, shape in zip(made.starts, made.starts[1:], made.shapes, strict=False)
+    ]
+    brute = [
+        sum(table[tuple(int(levels[j][i]) for j in t)] for t, table in zip(made.tables, tables, strict=True))
+        for i in range(len(labels))
+    ]
+    np.testing.assert_allclose(made.log_weights(levels), brute, atol=1e-12)
+    some = [1, 4]
+    np.testing.assert_allclose(made.log_weights(levels, some), made.weights[made.places(levels, some)].sum(axis=0))
+
+
+def test_a_column_knows_its_tables_and_how_far_a_level_moves_a_row() -> None:
+    made = tilt(3)
+    assert made.having(3).tolist() == [3, 4, 5]
+    assert made.having(0).tolist() == [0, 2, 4]
+    assert made.strides(0).tolist() == [3, 3, 9]  # (a, b), (c, a, b), (a, y, c)
+
+
+def test_tables_are_added_with_their_weights() -> None:
+    made = Tilt(LEVELS, 2, ((0,),), np.array([1.0, 2.0]))
+    more = made.with_tables([(1, 2)]).with_tables([(2,)], np.array([3.0, -np.inf]))
+    assert more.tables == ((0,), (1, 2), (2,))
+    assert more.weights.tolist() == [1.0, 2.0, *[0.0] * 6, 3.0, -np.inf]
+    assert more.starts == (0, 2, 8, 10)
+
+
+@pytest.mark.parametrize("tables", [((0, 0),), ((3,),), ((-1,),), ((),)])
+def test_tables_of_no_columns_are_refused(tables: tuple[tuple[int, ...], ...]) -> None:
+    with pytest.raises(ArgumentError, match="each of them once"):
+        Tilt(LEVELS, 2, tables, np.zeros(4))
+
+
+def test_weights_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="each of its 6 cells"):
+        Tilt(LEVELS, 2, ((0, 1),), np.zeros(5))

@@ -17,8 +17,8 @@ from sfumato.evaluation.comparison import log_likelihood
 from sfumato.published import baselines
 
 MECHANISMS: dict[str, tuple[str, dict[str, Any]]] = {
-    "mixture": ("Mixture", {}),
-    "mixture adapted": ("Mixture", {"adapt": "auto"}),
+    "mixture": ("Mixture", {"pairs": None}),
+    "mixture adapted": ("Mixture", {"pairs": None, "adapt": "auto"}),
     "mixture pairs": ("Mixture", {"pairs": "auto"}),
     "pairs adapted": ("Mixture", {"pairs": "auto", "adapt": "auto"}),
     "clustmix": ("Clustmix", {}),

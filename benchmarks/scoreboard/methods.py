@@ -69,6 +69,9 @@ METHODS = {
         _peer("smartnoise-aim", "AIM (smartnoise)", "smartnoise", "aim"),
         _peer("smartnoise-mst", "MST (smartnoise)", "smartnoise", "mst"),
         _peer("smartnoise-patectgan", "PATE-CTGAN (smartnoise)", "smartnoise", "patectgan"),
+        _peer("synthcity-privbayes", "PrivBayes (synthcity)", "synthcity", "privbayes"),
+        _peer("synthcity-pategan", "PATE-GAN (synthcity)", "synthcity", "pategan"),
+        _peer("synthcity-dpgan", "DP-GAN (synthcity)", "synthcity", "dpgan"),
         _peer("dp-merf", "DP-MERF", "", "dp-merf"),
     )
 }

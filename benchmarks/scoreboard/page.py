@@ -55,6 +55,7 @@ MORE_MEASURES = {
     "broken_rules": Measure("broken rules", False, 4),
     "log_likelihood": Measure("log-likelihood", True, 2),
 }
+SHOWN_EPSILONS = (0.5, 1, 4, 20)
 COSTS = ("seconds", "peak_megabytes")
 
 OPENING = """# The scoreboard
@@ -214,6 +215,9 @@ def plot(data: str, measured: list[Cell], path: Path) -> None:
             _draw(axis, method, cells, name)
         axis.set_title(MEASURES[name].title, fontsize=9, loc="left")
         axis.set_xscale("log")
+        axis.set_xlim(0.4, 25)
+        axis.set_xticks(SHOWN_EPSILONS, [f"{each:g}" for each in SHOWN_EPSILONS])
+        axis.minorticks_off()
         axis.set_xlabel("epsilon", fontsize=8)
         axis.tick_params(labelsize=7)
         axis.spines[["top", "right"]].set_visible(False)

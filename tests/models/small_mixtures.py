@@ -7,10 +7,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import logsumexp
 
 from sfumato.encoding.scores import ColumnScores, Scores
-from sfumato.models import GaussianMixture, MixtureModel
+from sfumato.models import GaussianMixture, MixtureModel, TiltedModel
 from sfumato.models.labellers import Labeller
 from sfumato.models.tilt import Tilt
 from sfumato.schema.layout import FloatArray, IntArray, Layout
@@ -35,15 +36,17 @@ def schema(label: bool = True) -> Schema:
 
 
 @cache
-def mixture(label: bool = True, components: int = 1, adapted: bool = False, alpha: float = 0.3) -> MixtureModel:
-    """A mixture of strongly correlated columns, made up."""
+def mixture(
+    label: bool = True, components: int = 1, adapted: bool = False, alpha: float = 0.3, correlated: bool = True
+) -> MixtureModel:
+    """A mixture of strongly correlated columns, or of columns that are independent within a class, made up."""
     rng = np.random.default_rng(5)
     layout = Layout.of(schema(label))
     k = layout.classes
     masses = [rng.dirichlet(np.full(size, 4.0), size=k) for size in SIZES]
     encoder = Scores(tuple(ColumnScores(rng.permutation(size), m) for size, m in zip(SIZES, masses, strict=True)))
     many = k * components
-    loose = rng.normal(size=(many, 3, 3))
+    loose = rng.normal(size=(many, 3, 3)) * correlated
     covariances = np.stack([np.eye(3) + a @ a.T for a in loose])
     scale = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
     correlations = covariances / np.einsum("ki,kj->kij", scale, scale)
@@ -92,6 +95,27 @@ def shares(model: MixtureModel, tilt: Tilt) -> tuple[FloatArray, float]:
     *codes, labels = cells(model.layout.classes)
     log = log_mixture(model) + tilt.log_weights(tilt.levels_of(codes, labels))
     return np.exp(log - logsumexp(log)), float(logsumexp(log))
+
+
+def expected(model: MixtureModel, tilt: Tilt) -> FloatArray:
+    """The share of rows in every cell of the tilt's tables."""
+    *codes, labels = cells(model.layout.classes)
+    places = tilt.places(tilt.levels_of(codes, labels))
+    return np.bincount(places.ravel(), np.tile(shares(model, tilt)[0], len(places)), minlength=tilt.cells)
+
+
+def tilted(tilt: Tilt, **options: Any) -> TiltedModel:
+    """A tilted mixture whose shares and total are exact."""
+    model = mixture(**options)
+    return TiltedModel(model, tilt, expected(model, tilt), shares(model, tilt)[1], 0.0)
+
+
+def frame(classes: int) -> pd.DataFrame:
+    """All cells as rows of a table."""
+    a, b, c, y = cells(classes)
+    values = {"a": np.array(["p", "q"], object)[a], "b": np.array(["p", "q", "r", None], object)[b], "c": c}
+    label = {"y": np.array(["no", "yes", "so"], object)[y]} if classes > 1 else {}
+    return pd.DataFrame(values | label)
 
 
 def counts(codes: Any, labels: IntArray, classes: int) -> FloatArray:

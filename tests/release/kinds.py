@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 from tests.configs import asked
 
 import sfumato as sf
+from sfumato.models import MixtureModel, Tilt, TiltedModel
 
 SCORES: dict[str, Any] = {
     "label": "ill",
@@ -45,6 +47,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "affine": {"encoding": "affine", "components": 1},
     "components": {"encoding": "scores", "components": 3},
     "adapt": {"encoding": "scores", "components": 1, "adapt": "labels"},
+    "tilted": {"encoding": "scores", "components": 2, "tilted": True},
     "clustmix": {"encoding": "scores", "components": 3, "mechanism": "clustmix", "sigma_max": 2.0},
     "groups": {"encoding": "projected", "components": 1, "adapt": "labels"},
     "slicing": {"encoding": "scores", "mechanism": "slicing", "training": TRAINING},
@@ -57,6 +60,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "slices": 2,
     },
 }
+SINCE = {"tilted": 7}  # the first version of the format with this kind
 # Rows with missing cells, and with one that has no place in the schema.
 FIXED: dict[str, list[dict[str, Any]]] = {
     "scores": [
@@ -132,4 +136,22 @@ def made_of(name: str, **options: Any) -> sf.Release:
     encoding = KINDS[name]["encoding"]
     # Columns in groups are projected by their schema, and others have scores by default.
     given = {key: value for key, value in (KINDS[name] | options).items() if value not in ("projected", "scores")}
-    return sf.fit(table(encoding), SCHEMAS[encoding], epsilon=2, delta=1e-6, insecure_seed=1, **asked(**given))
+    is_tilted = given.pop("tilted", False)
+    made = sf.fit(table(encoding), SCHEMAS[encoding], epsilon=2, delta=1e-6, insecure_seed=1, **asked(**given))
+    return tilted(made) if is_tilted else made
+
+
+def tilted(release: sf.Release) -> sf.Release:
+    """The release with a tilt that is made up: town by illness, age by visits by grade, and no visits in Ulm."""
+    assert isinstance(release.model, MixtureModel)
+    layout = release.layout
+    halves = [np.minimum(np.arange(size) * 4 // size, 3) for size in layout.sizes]
+    levels = tuple(np.arange(size) if size <= 4 else half for size, half in zip(layout.sizes, halves, strict=True))
+    place = {name: c for c, name in enumerate((*layout.names, layout.label))}
+    tables = [(place["town"], place["ill"]), (place["age"], place["visits"], place["grade"])]
+    tilt = Tilt(levels, layout.classes, (), np.zeros(0)).with_tables(tables)
+    tilt = tilt.reweighted(np.random.default_rng(1).normal(0, 0.7, tilt.cells))
+    forbidden = np.zeros((4, 4))
+    forbidden[0, 0] = -np.inf
+    tilt = tilt.with_tables([(place["town"], place["visits"])], forbidden.ravel())
+    return replace(release, model=TiltedModel.of(release.model, tilt, 20_000, np.random.default_rng(2)))

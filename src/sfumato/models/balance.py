@@ -3,12 +3,13 @@
 Rows drawn independently have the noise of sampling in every table. Of more rows than are wanted one may choose those
 whose tables come out right: balanced sampling (Deville and Tille 2004, "Efficient balanced sampling: the cube method",
 Biometrika 91, 893-912). Here the rows begin as a random choice, and chosen rows are exchanged for others wherever the
-weighted squared distance of the counts falls, many at a time.
+weighted squared distance of the counts falls, as many at a time as do not get into each other's way.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,21 +17,23 @@ from sfumato.errors import ArgumentError
 from sfumato.models.tilt import Int32Array
 from sfumato.schema.layout import FloatArray, IntArray
 
+Places: TypeAlias = IntArray | Int32Array
+
 
 @dataclass(frozen=True)
 class Exchanging:
     """How long rows are exchanged, and how many at a time."""
 
-    batches: int = 200  # of a pass: exchanges of one batch do not see each other
-    least: int = 4  # exchanges in a batch
-    passes: int = 12
+    batches: int = 100  # of a pass, exchanged at once
+    least: int = 4  # rows of a batch
+    passes: int = 12  # at most
     gain: float = 0.03  # it stops after a pass that takes less than this share off the distance
 
 
 EXCHANGING = Exchanging()
 
 
-def balanced(places: IntArray | Int32Array, wanted: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
+def balanced(places: Places, wanted: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
     """Choose n rows whose counts are near to those wanted.
 
     The distance is the sum over cells of (count - wanted)^2 / (wanted + 1): the variances of counts, about.
@@ -50,48 +53,63 @@ def balanced(places: IntArray | Int32Array, wanted: FloatArray, n: int, rng: np.
     if n > len(places):
         raise ArgumentError(f"{n} rows cannot be chosen from {len(places)}")
     order = rng.permutation(len(places))
-    chosen, others = order[:n], order[n:]
-    counts = np.bincount(places[chosen].ravel(), minlength=len(wanted)).astype(np.float64)
-    scale = 1.0 / (wanted + 1.0)
-    distance = float(((counts - wanted) ** 2 * scale).sum())
-    for _ in range(EXCHANGING.passes if min(len(chosen), len(others)) else 0):
-        _exchange(places, wanted, scale, counts, chosen, others, rng)
-        before, distance = distance, float(((counts - wanted) ** 2 * scale).sum())
-        if distance > (1.0 - EXCHANGING.gain) * before:
+    choice = _Choice(places, wanted, order[:n], order[n:])
+    distance = choice.distance
+    for _ in range(EXCHANGING.passes):
+        choice.exchange(rng)
+        before, distance = distance, choice.distance
+        if distance >= (1.0 - EXCHANGING.gain) * before:
             break
-    return rng.permutation(chosen)
+    return rng.permutation(choice.chosen)
 
 
-def _exchange(
-    places: IntArray | Int32Array,
-    wanted: FloatArray,
-    scale: FloatArray,
-    counts: FloatArray,
-    chosen: IntArray,
-    others: IntArray,
-    rng: np.random.Generator,
-) -> None:
-    """One pass: every chosen row is paired with one of the others, as far as there are any, and exchanged if it pays.
+class _Choice:
+    """Chosen rows and the others, with the counts of the chosen ones."""
 
-    Leaving a cell of excess e changes the distance by (1 - 2 e) / (wanted + 1), joining it by (1 + 2 e) / (wanted + 1),
-    and both together by nothing.
-    """
-    rng.shuffle(chosen)
-    rng.shuffle(others)
-    pairs = min(len(chosen), len(others))
-    size = max(EXCHANGING.least, -(-pairs // EXCHANGING.batches))
-    for start in range(0, pairs, size):
-        part = slice(start, min(start + size, pairs))
-        leave, join = places[chosen[part]], places[others[part]]
-        slope = 2.0 * (counts - wanted) * scale
-        leaving = (scale - slope)[leave].sum(axis=1)
-        joining = (scale + slope)[join].sum(axis=1)
-        # The rows that should leave most are paired with those that should join most.
-        out, into = np.argsort(leaving), np.argsort(joining)
+    def __init__(self, places: Places, wanted: FloatArray, chosen: IntArray, others: IntArray) -> None:
+        self.places, self.chosen, self.others = places, chosen, others
+        self.excess = np.bincount(places[chosen].ravel(), minlength=len(wanted)) - wanted
+        self.scale = 1.0 / (wanted + 1.0)
+
+    @property
+    def distance(self) -> float:
+        return float((self.excess**2 * self.scale).sum())
+
+    def exchange(self, rng: np.random.Generator) -> None:
+        """One pass: each chosen row meets one of the others, as far as there are any."""
+        rng.shuffle(self.chosen)
+        rng.shuffle(self.others)
+        pairs = min(len(self.chosen), len(self.others))
+        size = max(EXCHANGING.least, -(-pairs // EXCHANGING.batches))
+        for start in range(0, pairs, size):
+            self._exchange(slice(start, min(start + size, pairs)))
+
+    def _exchange(self, part: slice) -> None:
+        """Exchange some chosen rows for as many others where it pays.
+
+        Leaving a cell of excess e changes the distance by (1 - 2 e) scale, joining it by (1 + 2 e) scale, and both
+        together by nothing.
+        """
+        slope = 2.0 * self.excess * self.scale
+        leave, join = self.places[self.chosen[part]], self.places[self.others[part]]
+        leaving = (self.scale - slope).take(leave).sum(axis=1)
+        joining = (self.scale + slope).take(join).sum(axis=1)
+        out, into = np.argsort(leaving), np.argsort(joining)  # those that should leave most meet those that should join
         leave, join = leave[out], join[into]
-        change = leaving[out] + joining[into] - 2.0 * np.where(leave == join, scale[leave], 0.0).sum(axis=1)
-        pays = np.flatnonzero(change < 0.0)
-        out, into = start + out[pays], start + into[pays]
-        chosen[out], others[into] = others[into], chosen[out]
-        np.subtract.at(counts, leave[pays].ravel(), 1.0)
-        np.add.at(counts, join[pays].ravel(), 1.0)
+        both = np.where(leave == join, 2.0 * self.scale.take(leave), 0.0).sum(axis=1)
+        change = leaving[out] + joining[into] - both
+        best = np.argsort(change)[: np.count_nonzero(change < 0.0)]
+        best, moved = self._together(best, change, leave, join)
+        out, into = part.start + out[best], part.start + into[best]
+        self.chosen[out], self.others[into] = self.others[into], self.chosen[out]
+        self.excess += moved
+
+    def _together(self, best: IntArray, change: FloatArray, leave: Places, join: Places) -> tuple[IntArray, FloatArray]:
+        """As many exchanges, the best first, as change the distance by at least half of their sum one by one."""
+        cells = len(self.scale)
+        while len(best):
+            moved = np.bincount(join[best].ravel(), minlength=cells) - np.bincount(leave[best].ravel(), minlength=cells)
+            if (moved * (2.0 * self.excess + moved) * self.scale).sum() <= change[best].sum() / 2.0:
+                return best, moved.astype(np.float64)
+            best = best[: len(best) // 2]
+        return best, np.zeros(cells)

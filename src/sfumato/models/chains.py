@@ -46,7 +46,7 @@ class Staging:
 
     effective: float = 0.5  # the least effective share of rows at each stage
     sweeps: int = 2  # after each stage
-    stages: int = 200  # at most
+    stages: int = 100  # at most
     bisections: int = 30
 
 

@@ -38,7 +38,7 @@ class Limits:
     """What a file may say of a tilt, at the most."""
 
     tables: int = 1 << 16
-    columns: int = 8  # of a table
+    columns: int = 16  # of a table
     weight: float = 1e3
     log_total: float = 1e6
 
@@ -92,6 +92,26 @@ class TiltedModel:
             raise ArgumentError("the levels of a tilt do not fit the bins of its mixture")
         if self.expected.shape != (self.tilt.cells,):
             raise ArgumentError(f"a tilted mixture has one share for each of its {self.tilt.cells} cells")
+
+    @classmethod
+    def of(cls, base: MixtureModel, tilt: Tilt, rows: int, rng: np.random.Generator) -> TiltedModel:
+        """The tilted mixture, its shares and its total from rows drawn for it.
+
+        Args:
+            base: The mixture.
+            tilt: The tilt.
+            rows: How many rows to draw.
+            rng: Where random numbers come from.
+
+        Returns:
+            The model.
+
+        Raises:
+            ArgumentError: The tilt does not fit the mixture, or leaves no row.
+        """
+        drawn, log_total, log_total_sd = settle(Chains(base), tilt, rows, rng)
+        places = tilt.places(tilt.levels_of(drawn.codes, drawn.labels))
+        return cls(base, tilt, np.bincount(places.ravel(), minlength=tilt.cells) / rows, log_total, log_total_sd)
 
     @property
     def layout(self) -> Layout:

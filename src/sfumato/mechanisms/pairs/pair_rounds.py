@@ -33,7 +33,9 @@ DISTANCES, TABLES = "distances", "tables"  # the rounds
 def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
     """Rounds of distances and of tables, by turns."""
     each = share / tuning.rounds
-    asked = repeated(DISTANCES, tuning.rounds, each * tuning.distance_share, "how far tables are from the model, time {i}")
+    asked = repeated(
+        DISTANCES, tuning.rounds, each * tuning.distance_share, "how far tables are from the model, time {i}"
+    )
     bought = repeated(TABLES, tuning.rounds, each * (1.0 - tuning.distance_share), "the tables that pay most, time {i}")
     return tuple(round for turn in zip(asked, bought, strict=True) for round in turn)
 
@@ -82,9 +84,7 @@ class Tilting:
     ) -> None:
         self.curator, self.plan, self.model, self.marginals, self.tuning = curator, plan, model, marginals, tuning
         self.layout = model.layout
-        self.total = Total(
-            float(marginals.counts.sum()), marginals.count_sd * math.sqrt(self.layout.classes)
-        )
+        self.total = Total(float(marginals.counts.sum()), marginals.count_sd * math.sqrt(self.layout.classes))
         levels = levels_of(marginals, self.layout.bins, tuning.levels)
         rows = max(1000, min(tuning.pool, tuning.pool_cells // max(len(self.layout.names), 1)))
         self.pool = Pool(Chains(model), levels, rows, tuning)

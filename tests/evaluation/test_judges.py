@@ -7,7 +7,7 @@ import pytest
 from tests.evaluation.tables import SCHEMA, frame
 
 from sfumato.errors import ArgumentError
-from sfumato.evaluation.judges import any_column, boosted_auc, judge_label, median, told_apart, weighted_auc
+from sfumato.evaluation.judges import any_column, boosted_auc, judge_label, median, some, told_apart, weighted_auc
 from sfumato.evaluation.typed_rows import typed
 from sfumato.schema.schema import Schema
 
@@ -47,6 +47,14 @@ def test_rows_of_one_kind_are_not_told_apart() -> None:
     real = typed(frame(2000, 0), SCHEMA)
     assert 0.4 < told_apart(real, typed(frame(2000, 1), SCHEMA)) < 0.6
     assert told_apart(real, typed(frame(2000, 1).assign(c=0.0), SCHEMA)) > 0.7
+
+
+def test_some_of_the_rows_are_of_every_kind() -> None:
+    rows = typed(frame(1000, 0).sort_values("y"), SCHEMA)
+    kept = some(rows, 200)
+    assert kept.size == 200
+    assert 60 < kept.codes["y"].sum() < 140
+    assert some(rows, 1000) is rows
 
 
 def test_several_classes_are_weighted_by_their_counts() -> None:

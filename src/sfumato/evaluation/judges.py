@@ -176,8 +176,10 @@ def median(rows: TypedRows, name: str) -> float:
 
 
 def some(rows: TypedRows, most: int = MOST_TRAINING_ROWS) -> TypedRows:
-    """All rows, or the first ones where there are more."""
-    return rows if rows.size <= most else rows.take(slice(most))
+    """All rows, or some drawn with a fixed seed where there are more: the first ones may be of one kind."""
+    if rows.size <= most:
+        return rows
+    return rows.take(np.sort(np.random.default_rng(0).permutation(rows.size)[:most]))
 
 
 def design(train: TypedRows, test: TypedRows, names: list[str]) -> tuple[FloatArray, FloatArray]:

@@ -13,8 +13,10 @@ from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray
 def levels_of(marginals: Marginals, bins: Sequence[Bins], most: int) -> tuple[IntArray, ...]:
     """For each feature the level of every bin, at most about so many levels."""
     shares = [marginals.weights @ masses for masses in marginals.masses]
-    return tuple(_rare_together(p, most) if isinstance(b, CategoryBins) else _runs(p, b.missing, most)
-                 for p, b in zip(shares, bins, strict=True))  # fmt: skip
+    pairs = zip(shares, bins, strict=True)
+    return tuple(
+        _rare_together(p, most) if isinstance(b, CategoryBins) else _runs(p, b.missing, most) for p, b in pairs
+    )
 
 
 def _rare_together(shares: FloatArray, most: int) -> IntArray:

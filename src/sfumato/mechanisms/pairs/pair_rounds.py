@@ -19,7 +19,7 @@ from sfumato.mechanisms.budget import Share, repeated
 from sfumato.mechanisms.pairs.pair_levels import levels_of
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate, choose, joint_of, pairs_of, scatter
-from sfumato.mechanisms.pairs.tilting import Pool, Told, Total
+from sfumato.mechanisms.pairs.tilting import Pool, PoolSize, Told, Total
 from sfumato.mechanisms.questions import unpack
 from sfumato.models.chains import Chains
 from sfumato.models.mixture_model import MixtureModel
@@ -30,6 +30,7 @@ from sfumato.private.queries.tables import MOST_TARGET, TARGET_BITS, Distances, 
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DISTANCES, TABLES = "distances", "tables"  # the rounds
+MOST_CANDIDATES = 40_000  # tables that distances are asked of: their cells fit into one question
 
 
 def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
@@ -73,7 +74,9 @@ class Bought:
         return Told(columns, self.counts, self.sd / np.sqrt(1.0 + max(float(wrong), 0.0) * self.expected))
 
 
-def tilt_by_tables(curator: Asker, plan: Plan, model: MixtureModel, marginals: Marginals, tuning: PairTuning) -> TiltedModel:  # fmt: skip
+def tilt_by_tables(
+    curator: Asker, plan: Plan, model: MixtureModel, marginals: Marginals, tuning: PairTuning
+) -> TiltedModel:
     """Choose, buy and follow tables in as many rounds as planned. The curator must see the layout's bins."""
     return Tilting(curator, plan, model, marginals, tuning).run()
 
@@ -88,8 +91,9 @@ class Tilting:
         self.layout = model.layout
         self.total = Total(float(marginals.counts.sum()), marginals.count_sd * math.sqrt(self.layout.classes))
         levels, zeros = self._levels()
-        rows = max(1000, min(tuning.pool, tuning.pool_cells // max(len(self.layout.names), 1)))
-        self.pool = Pool(Chains(model, zeros=zeros), levels, rows, tuning)
+        variance = plan.public.noise_factor * tuning.typical_tables / plan.spend(plan.repeats(TABLES)[-1])
+        size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
+        self.pool = Pool(Chains(model, zeros=zeros), levels, size, tuning)
         self.sizes = self.pool.tilt.sizes
         self.bought: dict[tuple[int, ...], Bought] = {}
         self.columns = self._columns()
@@ -191,7 +195,7 @@ class Tilting:
     # --- buying
 
     def _buy(self, title: str, chosen: Sequence[Candidate], mu_squared: float) -> None:
-        """Noisy counts of tables, among rows whose cells fit a bin: unreadable cells are taken to be like the others."""
+        """Noisy counts of tables, of rows whose cells fit a bin: those that fit none are taken to be like them."""
         tables = [each.columns for each in chosen]
         query = self._question(tables)
         answer = self.curator.total(title, query, mu_squared)
@@ -219,6 +223,3 @@ class Tilting:
                 outside = found.sum(axis=axis, keepdims=True) * (1.0 - share)
                 found = np.concatenate([found * share, outside], axis=axis)
         return found.ravel()
-
-
-MOST_CANDIDATES = 40_000

@@ -35,9 +35,9 @@ class Candidate:
 
 def scatter(expected: FloatArray, spread: float) -> float:
     """Sum of E|n - M| over cells where counts scatter with variance M times `spread`, 1 for rows alone."""
-    variance = expected * spread
-    # |Poisson(M) - M| is 2 M e^-M for M below 1, and that of a normal for large M; this is within 3 % of it.
-    return float((2.0 * expected * np.minimum(1.0, MEAN_ABSOLUTE / 2.0 * np.sqrt(variance) / np.maximum(expected, 1e-12))).sum())  # fmt: skip
+    # |Poisson(M) - M| is about 2 M for small M, and that of a normal for large M: the smaller of both is near enough.
+    wide = MEAN_ABSOLUTE * np.sqrt(expected * spread)
+    return float(np.minimum(2.0 * expected, wide).sum())
 
 
 def gain(candidate: Candidate, sd: float, rows: float) -> float:
@@ -48,7 +48,9 @@ def gain(candidate: Candidate, sd: float, rows: float) -> float:
     return float((variance / (variance + sd**2) * better).sum())
 
 
-def choose(candidates: Sequence[Candidate], mu_squared: float, noise: float, rows: float, tuning: PairTuning) -> list[int]:  # fmt: skip
+def choose(
+    candidates: Sequence[Candidate], mu_squared: float, noise: float, rows: float, tuning: PairTuning
+) -> list[int]:
     """The tables to buy at once for so much; `noise` is the sensitivity of one table at mu = 1."""
     most = min(len(candidates), tuning.most_tables)
     best, chosen = -1.0, [int(np.argmax([each.distance for each in candidates]))]

@@ -16,21 +16,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import fmin_l_bfgs_b
 from scipy.sparse import csr_array
 
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
-from sfumato.models.chains import Chains, Rows
+from sfumato.models.chains import Chains, Rows, settle
 from sfumato.models.tilt import Tilt
 from sfumato.progress import Step, tell
 from sfumato.schema.layout import FloatArray, IntArray
 
 CORRECTIONS = 20  # that L-BFGS remembers
+EPS = float(np.finfo(float).eps)
 SMALL = 1e-10  # relative change of the dual below which it is solved
 BISECTIONS = 20
+MISSED = 0.7  # in the logarithm of the mass: rows have missed as much of it as they saw
+MORE_DOUBT = 8.0  # times as much, where that happened
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,25 @@ class Total:
     sd: float
 
 
+@dataclass(frozen=True)
+class PoolSize:
+    """How many rows expectations are taken over, and how much is doubted of cells that few of them are in."""
+
+    rows: int
+    doubt: float
+
+    @classmethod
+    def of(cls, total: float, table_variance: float, columns: int, tuning: PairTuning) -> PoolSize:
+        """As many rows as make what they say of a typical cell as sure as a noisy table does, within limits."""
+        needed = total**2 * tuning.typical_cell / table_variance
+        fewest, most = tuning.pools
+        rows = int(np.clip(needed, fewest, most))
+        least, slope, largest = tuning.doubts
+        return cls(
+            min(rows, max(1000, tuning.pool_cells // columns)), float(np.clip(slope * needed / rows, least, largest))
+        )
+
+
 class Pool:
     """Rows of a mixture as it is tilted so far, with weights: what expectations are taken over.
 
@@ -58,13 +79,15 @@ class Pool:
         log_total: log E_q exp(theta . f) of that tilt, and the variance of its estimate.
     """
 
-    def __init__(self, chains: Chains, levels: tuple[IntArray, ...], n: int, tuning: PairTuning) -> None:
+    def __init__(self, chains: Chains, levels: tuple[IntArray, ...], size: PoolSize, tuning: PairTuning) -> None:
+        n = size.rows
         self.rng = np.random.default_rng(0)  # free choices: the same for every table
         self.chains, self.tuning = chains, tuning
         self.tilt = Tilt(levels, chains.model.layout.classes, (), np.zeros(0))
         self.rows = chains.draw(n, self.rng)
         self.shares = np.full(n, 1.0 / n)
         self.log_total, self.log_total_variance = 0.0, 0.0
+        self.doubt = size.doubt
 
     def expected(self, tables: Sequence[tuple[int, ...]]) -> list[FloatArray]:
         """The share of each cell of some tables, flat."""
@@ -73,7 +96,7 @@ class Pool:
         found = []
         for table in tables:
             alone = seen.with_tables([table])
-            found.append(np.bincount(alone.places(levels)[0], self.shares, minlength=alone.cells))
+            found.append(np.asarray(np.bincount(alone.places(levels)[0], self.shares, alone.cells), np.float64))
         return found
 
     def follow(self, told: Sequence[Told], total: Total, title: str = "") -> None:
@@ -90,9 +113,28 @@ class Pool:
                 break
 
     def settle(self, told: Sequence[Told], total: Total) -> None:
-        """One more look with fresh rows, so that the last step is a small one."""
-        self._refresh()
-        self._step(told, total)
+        """Draw rows anew from the mixture, in stages, and solve once more, until that changes little.
+
+        Rows that were moved a little at a time may have missed where the tilt has put mass. Then the tilt is halved,
+        and cells that few rows are in are doubted more.
+        """
+        for turn in range(self.tuning.settlings):
+            before = self.log_total
+            self._draw_anew()
+            if self.log_total > before + MISSED:
+                self.doubt *= MORE_DOUBT
+                self.tilt = self.tilt.reweighted(self.tilt.weights / 2.0)
+                self._draw_anew()
+            share, whole = self._step(told, total)
+            tell(Step(turn + 1, self.tuning.settlings, 1.0 - share))
+            if whole and share >= self.tuning.settled:
+                break
+
+    def _draw_anew(self) -> None:
+        """Rows of the tilt as it is, drawn from the mixture in stages."""
+        self.rows, self.log_total, sd = settle(self.chains, self.tilt, len(self.rows), self.rng)
+        self.log_total_variance = sd**2
+        self.shares = np.full(len(self.rows), 1.0 / len(self.rows))
 
     def _refresh(self) -> None:
         """Rows by weight, then moved on: none repeats another for long."""
@@ -108,7 +150,9 @@ class Pool:
         cells = _cells(self.tilt, self.rows)
         y, sd = np.concatenate([t.counts for t in told]), np.concatenate([t.sd for t in told])
         now = self.tilt.weights
-        moved = solve(cells, now, y, sd, total, self.tuning.steps) - now
+        # What the rows of the pool say of a cell is as uncertain as their number: N p is known to N sqrt(p / rows).
+        counted = self.doubt * total.rows**2 * (cells.T @ self.shares) / len(self.rows)
+        moved = solve(cells, now, y, np.sqrt(sd**2 + counted), total, self.tuning.steps) - now
         gain = cells @ moved
         step, share = reach(gain, self.tuning.effective)
         weighed = np.exp(step * (gain - gain.max()))
@@ -151,9 +195,8 @@ def solve(cells: csr_array, now: FloatArray, y: FloatArray, sd: FloatArray, tota
         slope = rows * (back @ weighed) / mass - y + sd**2 * theta
         return float(value), slope * scale
 
-    options = {"maxiter": steps, "maxcor": CORRECTIONS, "ftol": SMALL}
-    found = minimize(dual, np.zeros(len(now)), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(now + scale * found.x)
+    found, _, _ = fmin_l_bfgs_b(dual, np.zeros(len(now)), m=CORRECTIONS, factr=SMALL / EPS, maxiter=steps)
+    return np.asarray(now + scale * found)
 
 
 def reach(gain: FloatArray, least: float) -> tuple[float, float]:
@@ -178,8 +221,3 @@ def systematic(shares: FloatArray, n: int, rng: np.random.Generator) -> IntArray
     at = (np.arange(n) + rng.random()) / n * shares.sum()
     found = np.searchsorted(np.cumsum(shares), at, "right")
     return rng.permutation(np.minimum(found, len(shares) - 1))
-
-
-def cells_of(tilt: Tilt, table: tuple[int, ...]) -> int:
-    """How many cells a table of some columns has."""
-    return prod(tilt.sizes[j] for j in table)

@@ -42,7 +42,7 @@ class PairTuning:
     sweeps: int = option(2, help="How often each column of a row is moved then.", unit="sweeps", source=PAIRS)
     settlings: int = option(8, help="How often rows are drawn anew in the end.", unit="times", source=PAIRS)
     doubts: tuple[float, float, float] = option(
-        (0.03, 1 / 12, 1.0),
+        (0.03, 1 / 8, 2.0),
         help="What is doubted of cells that few of these rows are in: least, per time too few rows, most.",
         unit="of the variance of their count",
         source=PAIRS,

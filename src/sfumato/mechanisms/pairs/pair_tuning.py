@@ -35,7 +35,7 @@ class PairTuning:
     typical_cell: float = option(1 / 64, help="A cell that their number is chosen by.", unit="of rows", source=ROUND)
     typical_tables: int = option(20, help="Tables of a round that it is chosen by.", unit="tables", source=ROUND)
     pool_cells: int = option(1 << 24, help="Numbers that these rows have at the most.", unit="numbers", source=ROUND)
-    steps: int = option(40, help="Steps of each solution of the dual.", unit="steps", source=PAIRS)
+    steps: int = option(25, help="Steps of each solution of the dual.", unit="steps", source=PAIRS)
     effective: float = option(0.5, help="Effective share of rows below which a step is cut short.", source=ROUND)
     settled: float = option(0.9, help="Effective share of rows above which a round is done.", source=ROUND)
     refreshes: int = option(4, help="How often rows follow in a round, at the most.", unit="times", source=PAIRS)

@@ -78,6 +78,17 @@ def test_sweeps_keep_the_tilted_mixture(variant: str) -> None:
             np.testing.assert_array_equal(column.bins_at(rows.latent[j, mine], k)[0], rows.codes[j, mine])
 
 
+def test_columns_in_groups_move_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, tilted, *_ = made("components")
+    moved = []
+    for groups in (32, 1):
+        monkeypatch.setattr("sfumato.models.chains.COLUMN_GROUPS", groups)
+        rows = Chains(model).draw(1000, np.random.default_rng(0))
+        Chains(model).sweep(rows, tilted, np.random.default_rng(1))
+        moved.append(rows.latent)
+    np.testing.assert_allclose(*moved, atol=1e-12)
+
+
 def forgetting(table: int) -> Any:
     """A tilt whose column by column steps do not know one of the tables."""
     honest = Tilt.having

@@ -14,13 +14,11 @@ import json
 import statistics
 import time
 
-import lightgbm
-import pandas as pd
-from sklearn.metrics import roc_auc_score
-
 import sfumato
-from sfumato.demo import POSITIVE, TRAIN_ROWS, adult
-from sfumato.evaluation.usefulness import features, total_variation
+from sfumato.demo import TRAIN_ROWS, adult
+from sfumato.evaluation.judges import learned, lightgbm
+from sfumato.evaluation.table_distances import table_distance
+from sfumato.evaluation.typed_rows import TypedRows, typed
 from sfumato.mechanisms import kind
 
 
@@ -35,11 +33,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="a public guess at the number of rows; none by default")
     arguments = parser.parse_args()
     train, test, schema = adult()
+    real, unseen = typed(train, schema), typed(test, schema)
 
-    def auc(rows: pd.DataFrame) -> float:
-        model = lightgbm.LGBMClassifier(verbose=-1)
-        model.fit(features(rows, schema), rows[schema.label] == POSITIVE)
-        return float(roc_auc_score(test[schema.label] == POSITIVE, model.predict_proba(features(test, schema))[:, 1]))
+    def auc(rows: TypedRows) -> float:
+        features = (each.features(schema.features) for each in (rows, unseen))
+        return learned(lightgbm(), tuple(features), rows.codes["income"], unseen.codes["income"])
 
     said = {"adapt": "labels" if arguments.adapt else None, "form": arguments.form}
     said = {name: value for name, value in said.items() if value is not None}
@@ -58,9 +56,9 @@ def main() -> None:
             rows=arguments.rows,
         )
         seconds.append(time.perf_counter() - start)
-        rows = release.sample(arguments.times * TRAIN_ROWS)
+        rows = typed(release.sample(arguments.times * TRAIN_ROWS), schema)
         scores.append(auc(rows))
-        distances.append(statistics.mean(total_variation(rows, train, schema).values()))
+        distances.append(table_distance(real, rows, 1))
     result = {
         "epsilon": arguments.epsilon,
         "mechanism": arguments.mechanism,
@@ -72,7 +70,7 @@ def main() -> None:
         "auc": [round(score, 4) for score in scores],
         "auc_mean": round(statistics.mean(scores), 4),
         "auc_sd": round(statistics.stdev(scores), 4) if len(scores) > 1 else None,
-        "auc_real": round(auc(train), 4),
+        "auc_real": round(auc(real), 4),
         "mean_total_variation": round(statistics.mean(distances), 4),
         "largest_mean_total_variation": round(max(distances), 4),
         "fit_seconds": round(statistics.median(seconds), 3),

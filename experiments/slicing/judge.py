@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score
 from experiments.slicing import similarity
 from experiments.three_a.data import DataSet
 from experiments.three_a.judge import Scores, design, target
-from sfumato.evaluation.usefulness import numbers
+from sfumato.evaluation.typed_rows import numbers
 from sfumato.schema.schema import Category
 from sfumato.text import canonical
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from experiments.three_a.data import DataSet
-from sfumato.evaluation.usefulness import features as typed_features
+from sfumato.evaluation.typed_rows import typed
 from sfumato.schema.layout import FloatArray
 
 JOBS = int(os.environ.get("OMP_NUM_THREADS", "2"))
@@ -87,7 +87,7 @@ def encoded(frame: pd.DataFrame, data: DataSet) -> Any:
     if data.bounds is not None:
         return numbers(frame, data)
     assert data.schema is not None  # a data set has a schema or one range for all its numbers
-    return typed_features(frame, data.schema)
+    return typed(frame, data.schema).features(data.schema.features)
 
 
 def numbers(frame: pd.DataFrame, data: DataSet) -> np.ndarray:

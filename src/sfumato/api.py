@@ -277,6 +277,7 @@ def _public(schema: Schema, epsilon: float, delta: float, adjacency: str, rows: 
         adjacency=Adjacency(adjacency),
         rows=rows,
         unit_rows=None if schema.unit is None else schema.unit.rows,
+        modelling=None if schema.modelling.is_plain else schema.modelling,
     )
 
 

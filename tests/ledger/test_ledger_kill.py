@@ -10,8 +10,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmarks are no part of the package
 
-from benchmarks import ledger_kill
 from benchmarks.ledger_kill import STEPS, Seen, check, kill_often, left_overs, planted_fault_is_seen, prepare
+
+from benchmarks import ledger_kill
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes to fork here")
 

@@ -148,6 +148,35 @@ def test_no_row_is_where_none_can_be(variant: str) -> None:
     assert abs(found - log_total) < 6 * sd
 
 
+@pytest.mark.parametrize("share", [0.15, 0.4])
+def test_zeros_restrict_the_mixture(share: float) -> None:
+    """The same as weights of -inf in the tilt, for those who learn the other weights."""
+    model, tilted, *_ = made("adapted")
+    weights = np.where(np.random.default_rng(8).random(tilted.starts[4]) < share, -np.inf, 0.0)
+    zeros = Tilt(tilted.levels, 3, tilted.tables[:4], weights)
+    wanted, log_total = shares(model, tilted.with_tables(zeros.tables, zeros.weights))
+    assert (wanted == 0).sum() > 20
+    chains, rng = Chains(model, zeros=zeros), np.random.default_rng(2)
+    rows, found, sd = settle(chains, tilted, ROWS, rng)
+    possible, possible_sd = chains.log_possible(10 * ROWS, rng)
+    assert excess(rows, 3, wanted) < 1
+    assert abs(found + possible - log_total) < 6 * np.hypot(sd, possible_sd)
+
+
+def test_rows_that_are_hard_to_find_come_several_times() -> None:
+    model = mixture()
+    zeros = Tilt(tilt(3).levels, 3, ((0, 1, 2, 3),), np.append(np.full(53, -np.inf), 0.0))
+    rng = np.random.default_rng(0)
+    share = float(np.exp(Chains(model, zeros=zeros).log_possible(100_000, rng)[0]))
+    assert share < 1 / 32
+    rows = Chains(model, zeros=zeros).draw(100_000, rng)
+    assert len(rows) == 100_000
+    assert 1000 < len(np.unique(rows.latent[0])) < 50_000
+    nowhere = zeros.reweighted(np.full(54, -np.inf))
+    with pytest.raises(ArgumentError, match=r"^0 of \d+ rows drawn keep the constraints"):
+        Chains(model, zeros=nowhere).draw(20, rng)
+
+
 def test_rows_that_cannot_be_anywhere_are_refused() -> None:
     nowhere = tilt(3).reweighted(np.full(tilt(3).cells, -np.inf))
     with pytest.raises(ArgumentError, match="none of 200 rows drawn is where rows can be"):

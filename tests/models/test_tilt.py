@@ -58,3 +58,10 @@ def test_tables_of_no_columns_are_refused(tables: tuple[tuple[int, ...], ...]) -
 def test_weights_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ArgumentError, match="each of its 6 cells"):
         Tilt(LEVELS, 2, ((0, 1),), np.zeros(5))
+
+
+def test_tables_of_zeros_are_told_from_those_that_weigh() -> None:
+    made = Tilt(LEVELS, 2, ((0,), (2,), (1,)), np.array([0.0, -np.inf, 1.0, -np.inf, 0.0, 0.0, -np.inf]))
+    weighing, zeros = made.with_tables([(0, 1)]).split()
+    assert (weighing.tables, weighing.weights.tolist()) == (((2,), (0, 1)), [1.0, -np.inf, *[0.0] * 6])
+    assert (zeros.tables, zeros.weights.tolist()) == (((0,), (1,)), [0.0, -np.inf, 0.0, 0.0, -np.inf])

@@ -277,7 +277,7 @@ HOSTILE_FACTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "negative column": (lambda f: f["tables"][0].__setitem__(0, -1), "not valid"),
     "column twice": (lambda f: f["tables"].__setitem__(0, [1, 1]), "no such columns"),
     "empty table": (lambda f: f["tables"].__setitem__(0, []), "not valid"),
-    "wide table": (lambda f: f["tables"].__setitem__(0, list(range(9))), "not valid"),
+    "wide table": (lambda f: f["tables"].__setitem__(0, list(range(40))), "not valid"),
     "levels": (lambda f: f["levels"].__setitem__(0, 3), "do not fit the bins"),
     "fewer levels": (lambda f: f["levels"].pop(), "do not fit the columns"),
     "no level": (lambda f: f["levels"].__setitem__(0, 0), "not valid"),

@@ -143,7 +143,8 @@ def made_of(name: str, **options: Any) -> sf.Release:
 
 def tilted(release: sf.Release) -> sf.Release:
     """The release with a tilt that is made up: town by illness, age by visits by grade, and no visits in Ulm."""
-    assert isinstance(release.model, MixtureModel)
+    base = release.model.base if isinstance(release.model, TiltedModel) else release.model
+    assert isinstance(base, MixtureModel)
     layout = release.layout
     halves = [np.minimum(np.arange(size) * 4 // size, 3) for size in layout.sizes]
     levels = tuple(np.arange(size) if size <= 4 else half for size, half in zip(layout.sizes, halves, strict=True))
@@ -154,4 +155,4 @@ def tilted(release: sf.Release) -> sf.Release:
     forbidden = np.zeros((4, 4))
     forbidden[0, 0] = -np.inf
     tilt = tilt.with_tables([(place["town"], place["visits"])], forbidden.ravel())
-    return replace(release, model=TiltedModel.of(release.model, tilt, 20_000, np.random.default_rng(2)))
+    return replace(release, model=TiltedModel.of(base, tilt, 20_000, np.random.default_rng(2)))

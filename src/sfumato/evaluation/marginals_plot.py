@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sfumato.evaluation.usefulness import MARGINAL_BINS, marginal, numbers
+from sfumato.evaluation.typed_rows import numbers, places
 from sfumato.files import replacing
-from sfumato.schema.columns import Listed
+from sfumato.schema.columns import Column, Listed
+from sfumato.schema.layout import FloatArray
 from sfumato.schema.schema import Schema
 
+MARGINAL_BINS = 20
 MOST_LEVELS = 12  # categories shown, the most frequent first
 REAL, SYNTHETIC = "#9aa7b5", "#c2542d"
 
@@ -50,7 +52,7 @@ def draw_marginals(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, 
             width = 0.8
         else:
             known = numbers(real[name], column)
-            low, high = float(known.min()), float(known.max())
+            low, high = float(np.nanmin(known)), float(np.nanmax(known))
             width = (high - low) / MARGINAL_BINS
             places = low + width * (np.arange(MARGINAL_BINS) + 0.5)
             axis.tick_params(axis="x", labelsize=7)
@@ -66,3 +68,14 @@ def draw_marginals(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, 
     with replacing(path) as temporary:
         figure.savefig(temporary, dpi=110)
     plt.close(figure)
+
+
+def marginal(values: pd.Series, reference: pd.Series, column: Column) -> FloatArray:
+    """Shares of a column's values: by category, or in equal bins over the reference's range."""
+    if isinstance(column, Listed):
+        counts = np.bincount(places(values, column), minlength=len(column.levels))[: len(column.levels)]
+        return np.asarray(counts / max(len(values), 1), dtype=np.float64)
+    known = numbers(reference, column)
+    edges = np.linspace(np.nanmin(known), np.nanmax(known), MARGINAL_BINS + 1)
+    counts, _ = np.histogram(np.clip(numbers(values, column), edges[0], edges[-1]), bins=edges)
+    return np.asarray(counts / max(len(values), 1), dtype=np.float64)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sfumato.private.accounting import Adjacency
     from sfumato.private.slicing.law import Slices
     from sfumato.schema.layout import Layout
+    from sfumato.schema.rules import Modelling
     from sfumato.training.settings import Training
 
 DEFAULT_ROWS = 10_000  # a public guess, where the user makes none
@@ -40,6 +41,7 @@ class Public:
         adjacency: Which tables are neighbours.
         rows: A public guess at the number of rows, or None.
         unit_rows: How many rows of a unit count; None where the unit is a row.
+        modelling: The rules between columns; None where there are none.
     """
 
     layout: Layout = field(repr=False, compare=False)  # its bins are arrays
@@ -50,6 +52,7 @@ class Public:
     adjacency: Adjacency
     rows: int | None = None
     unit_rows: int | None = None
+    modelling: Modelling | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         rows = self.guess

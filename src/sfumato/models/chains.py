@@ -16,7 +16,8 @@ coordinate given all the others is the same with and without the condition. A la
 adapted is a factor P(label | class, bins) of the density, and fresh rows, drawn without it, are accepted by
 exp(f(s') - f(s)) P(label | s') / P(label | s).
 
-A density of 0 (a weight of -inf) is never moved to.
+Zeros are cells where no row can be. The mixture given that a row is in none of them is q restricted, so that the steps
+are the same, and those that would go there are refused. A density of 0 (a weight of -inf) is never moved to.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ class Staging:
     sweeps: int = 2  # after each stage
     stages: int = 100  # at most
     bisections: int = 30
+    draws: int = 16  # for each row that is wanted, before those that were found come several times
+    enough: int = 1000  # of them
+    sure: int = 1 << 21  # draws, after which it gives up where there are not enough
 
 
 STAGING = Staging()
@@ -90,15 +94,18 @@ class Chains:
     Args:
         model: A mixture in the encoding `scores`.
         condition: One that the model made, or None.
+        zeros: A tilt whose weights are 0, or -inf where no row of the mixture is to be; it has the levels of the tilts
+            that it meets.
 
     Raises:
         ArgumentError: The model has another encoding.
     """
 
-    def __init__(self, model: MixtureModel, condition: Condition | None = None) -> None:
+    def __init__(self, model: MixtureModel, condition: Condition | None = None, zeros: Tilt | None = None) -> None:
         if not isinstance(model.encoder, Scores):
             raise ArgumentError(f"only a mixture in the encoding 'scores' can be tilted, not {model.encoding!r}")
         self.model, self.condition = model, condition
+        self.zeros = zeros if zeros is not None and zeros.tables else None
         self.encoder, self.mixture = model.encoder, model.mixture
         self.labeller = model.labeller if isinstance(model.labeller, Labeller) else None
         self.label = None if condition is None else condition.label
@@ -128,7 +135,9 @@ class Chains:
     # --- the mixture's own rows
 
     def draw(self, n: int, rng: np.random.Generator) -> Rows:
-        """Draw rows of the mixture, under the condition if there is one.
+        """Draw rows of the mixture, under the condition if there is one, and where rows can be.
+
+        Rows that are not wanted are drawn again. Where few are wanted, those that were found come several times.
 
         Args:
             n: How many.
@@ -138,19 +147,38 @@ class Chains:
             The rows.
 
         Raises:
-            ArgumentError: Next to none of the rows drawn had the label that is held.
+            ArgumentError: Next to none of the rows drawn were wanted.
         """
-        if self.label is None:
+        if self.label is None and self.zeros is None:
             return self._fresh(n, rng).take(rng.permutation(n))
         parts, kept, drawn = list[Rows](), 0, 0
         while kept < n or not parts:
-            if drawn >= max(n, 1) * REJECTION.draws_a_row:
-                raise ArgumentError(f"given: only {kept} of {drawn} rows drawn had the label, and {n} were wanted")
+            if drawn >= min(STAGING.draws * n, STAGING.sure) and kept >= min(n, STAGING.enough):
+                break
+            if drawn >= min(max(n, 1) * REJECTION.draws_a_row, STAGING.sure):
+                raise ArgumentError(self._too_few(kept, drawn))
             rows = self._fresh(REJECTION.size(n - kept, max(kept, 1) / max(drawn, 1)), rng)
             drawn += len(rows)
-            parts.append(rows.take(rng.permutation(np.flatnonzero(rows.labels == self.label))[: n - kept]))
+            parts.append(rows.take(rng.permutation(np.flatnonzero(self._is_wanted(rows)))[: n - kept]))
             kept += len(parts[-1])
-        return Rows(*(np.concatenate([getattr(part, f.name) for part in parts], axis=-1) for f in fields(Rows)))
+        found = Rows(*(np.concatenate([getattr(part, f.name) for part in parts], axis=-1) for f in fields(Rows)))
+        return found if kept == n else found.take(np.arange(n) % kept)
+
+    def log_possible(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
+        """The log of the share of the mixture's rows that are where rows can be, counted among n, and its error."""
+        if self.zeros is None:
+            return 0.0, 0.0
+        share = float(np.mean(self._is_wanted(self._fresh(n, rng))))
+        return float(np.log(share)), float(np.sqrt((1.0 - share) / share / n))
+
+    def _too_few(self, kept: int, drawn: int) -> str:
+        if self.zeros is None:
+            return f"given: only {kept} of {drawn} rows drawn had the label"
+        return f"{kept} of {drawn} rows drawn keep the constraints of the schema: the model gives them no mass"
+
+    def _is_wanted(self, rows: Rows) -> Any:
+        wanted = np.ones(len(rows), dtype=bool) if self.label is None else rows.labels == self.label
+        return wanted if self.zeros is None else wanted & (self.log_weights(rows, self.zeros) == 0.0)
 
     def _fresh(self, n: int, rng: np.random.Generator) -> Rows:
         """Rows of the mixture by component, under the condition but for an adapted label that is held."""
@@ -216,6 +244,8 @@ class Chains:
         Returns:
             The share of rows that were replaced by fresh ones.
         """
+        if self.zeros is not None:
+            tilt = tilt.with_tables(self.zeros.tables, self.zeros.weights)
         share = self._replace(rows, tilt, rng)
         order = np.argsort(rows.component, kind="stable")
         for start in range(0, len(rows), MOVED_AT_ONCE):

@@ -171,6 +171,17 @@ class Tilt:
         more = np.zeros(cells) if weights is None else weights
         return Tilt(self.levels, self.classes, (*self.tables, *tables), np.concatenate([self.weights, more]))
 
+    def split(self) -> tuple[Tilt, Tilt]:
+        """The tables that weigh, and those that only say where no row can be."""
+        bounds = list(zip(self.starts, self.starts[1:], strict=False))
+        only = [set(np.unique(self.weights[a:b])) in ({-np.inf}, {0.0, -np.inf}) for a, b in bounds]
+        parts = []
+        for wanted in (False, True):
+            which = [t for t, zero in enumerate(only) if zero == wanted]
+            weights = np.concatenate([np.zeros(0), *(self.weights[slice(*bounds[t])] for t in which)])
+            parts.append(Tilt(self.levels, self.classes, tuple(self.tables[t] for t in which), weights))
+        return parts[0], parts[1]
+
     def reweighted(self, weights: FloatArray) -> Tilt:
         """The same tables with other weights."""
         return replace(self, weights=weights)

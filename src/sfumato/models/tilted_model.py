@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import logsumexp
 
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
+from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee
 from sfumato.models.balance import balanced
@@ -109,9 +110,13 @@ class TiltedModel:
         Raises:
             ArgumentError: The tilt does not fit the mixture, or leaves no row.
         """
-        drawn, log_total, log_total_sd = settle(Chains(base), tilt, rows, rng)
+        weighing, zeros = tilt.split()
+        chains = Chains(base, zeros=zeros)
+        drawn, log_total, sd = settle(chains, weighing, rows, rng)
+        log_possible, possible_sd = chains.log_possible(rows, rng)
         places = tilt.places(tilt.levels_of(drawn.codes, drawn.labels))
-        return cls(base, tilt, np.bincount(places.ravel(), minlength=tilt.cells) / rows, log_total, log_total_sd)
+        expected = np.bincount(places.ravel(), minlength=tilt.cells) / rows
+        return cls(base, tilt, expected, log_total + log_possible, float(np.hypot(sd, possible_sd)))
 
     @property
     def layout(self) -> Layout:
@@ -133,14 +138,17 @@ class TiltedModel:
             axis = self.tilt.tables[t].index(label)
             shares = np.moveaxis(table, axis, 0).reshape(self.layout.classes, -1).sum(axis=1)
             return np.asarray(shares / shares.sum())
-        rows, _, _ = settle(self._chains, self.tilt, CLASS_ROWS, np.random.default_rng(0))
+        rows, _, _ = settle(self._chains(None), self._split[0], CLASS_ROWS, np.random.default_rng(0))
         return np.asarray(np.bincount(rows.labels, minlength=self.layout.classes) / len(rows))
 
     # --- drawing
 
     @cached_property
-    def _chains(self) -> Chains:
-        return Chains(self.base)
+    def _split(self) -> tuple[Tilt, Tilt]:
+        return self.tilt.split()
+
+    def _chains(self, condition: Condition | None) -> Chains:
+        return Chains(self.base, condition, self._split[1])
 
     def check_given(self, names: Iterable[str]) -> None:
         """Refuse what the mixture refuses, which is nothing: it has no columns in groups."""
@@ -157,9 +165,9 @@ class TiltedModel:
 
         Under a condition rows are taken as they come, as the shares of cells are those of all rows.
         """
-        chains = self._chains if condition is None else Chains(self.base, condition)
+        chains = self._chains(condition)
         times = CANDIDATES.times if condition is None else 1
-        rows, _, _ = settle(chains, self.tilt, max(times * n, CANDIDATES.fewest), rng)
+        rows, _, _ = settle(chains, self._split[0], max(times * n, CANDIDATES.fewest), rng)
         if condition is None:
             places = self.tilt.places(self.tilt.levels_of(rows.codes, rows.labels))
             chosen = balanced(np.ascontiguousarray(places.T), n * self.expected, n, rng)
@@ -226,7 +234,8 @@ class TiltedModel:
 
     def _level_shares(self, j: int, k: int) -> FloatArray:
         """How often the mixture has each level of a feature, in class k unless labels are adapted."""
-        masses = self._chains.encoder.columns[j].masses
+        assert isinstance(self.base.encoder, Scores)
+        masses = self.base.encoder.columns[j].masses
         mass = masses[k] if self.base.labeller is None else self.base.mixture.class_weights @ masses
         shares = np.bincount(self.tilt.levels[j], mass)
         return np.asarray(shares / shares.sum())

@@ -119,7 +119,8 @@ def keep_rules(draw: Draw, n: int, share: float) -> pd.DataFrame:
     while kept < n or not frames:
         if drawn >= SURE_DRAWS and 2 * kept * REJECTION.draws_a_row < drawn:
             raise ArgumentError(no_mass(kept, drawn))
-        size = REJECTION.size(n - kept, max(kept, 1) / drawn if drawn else share)
+        # Where all rows are kept, as many are drawn as are wanted: of some models a batch is more than its rows.
+        size = n if share == 1.0 and not drawn else REJECTION.size(n - kept, max(kept, 1) / drawn if drawn else share)
         frame, keeps = draw(size)
         frames.append(frame[keeps].iloc[: n - kept])
         drawn, kept = drawn + size, kept + len(frames[-1])

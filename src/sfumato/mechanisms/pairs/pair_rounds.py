@@ -23,9 +23,11 @@ from sfumato.mechanisms.pairs.tilting import Pool, PoolSize, Told, Total
 from sfumato.mechanisms.questions import unpack
 from sfumato.models.chains import Chains
 from sfumato.models.mixture_model import MixtureModel
+from sfumato.models.structural_zeros import refined, rule_parts, rule_tables
+from sfumato.models.tilt import Tilt
 from sfumato.models.tilted_model import TiltedModel
 from sfumato.private.queries.tables import MOST_TARGET, TARGET_BITS, Distances, Tables
-from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DISTANCES, TABLES = "distances", "tables"  # the rounds
 MOST_CANDIDATES = 40_000  # tables that distances are asked of: their cells fit into one question
@@ -88,10 +90,10 @@ class Tilting:
         self.curator, self.plan, self.model, self.marginals, self.tuning = curator, plan, model, marginals, tuning
         self.layout = model.layout
         self.total = Total(float(marginals.counts.sum()), marginals.count_sd * math.sqrt(self.layout.classes))
-        levels = levels_of(marginals, self.layout.bins, tuning.levels)
+        levels, zeros = self._levels()
         variance = plan.public.noise_factor * tuning.typical_tables / plan.spend(plan.repeats(TABLES)[-1])
         size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
-        self.pool = Pool(Chains(model), levels, size, tuning)
+        self.pool = Pool(Chains(model, zeros=zeros), levels, size, tuning)
         self.sizes = self.pool.tilt.sizes
         self.bought: dict[tuple[int, ...], Bought] = {}
         self.columns = self._columns()
@@ -110,9 +112,25 @@ class Tilting:
             self.pool.follow(self._told(), self.total)
         told = self._told()
         self.pool.settle(told, self.total)
-        shares = np.concatenate(self.pool.expected(self.pool.tilt.tables))
-        sd = math.sqrt(self.pool.log_total_variance)
-        return TiltedModel(self.model, self.pool.tilt, shares, self.pool.log_total, sd)
+        return self._model()
+
+    def _levels(self) -> tuple[tuple[IntArray, ...], Tilt]:
+        """The levels of every column, cut where rules have their constants; and where rules let no row be."""
+        levels, rules = levels_of(self.marginals, self.layout.bins, self.tuning.levels), self.plan.public.modelling
+        if rules is None:
+            return levels, Tilt(levels, self.layout.classes, (), np.zeros(0))
+        levels = refined(levels, rule_parts(self.layout, rules))
+        return levels, Tilt(levels, self.layout.classes, *rule_tables(self.layout, rules, levels))
+
+    def _model(self) -> TiltedModel:
+        """Where the pool is."""
+        chains, tilt = self.pool.chains, self.pool.tilt
+        log_possible, possible_sd = chains.log_possible(len(self.pool.rows), self.pool.rng)
+        if chains.zeros is not None:
+            tilt = tilt.with_tables(chains.zeros.tables, chains.zeros.weights)
+        shares = np.concatenate(self.pool.expected(tilt.tables))
+        sd = math.sqrt(self.pool.log_total_variance + possible_sd**2)
+        return TiltedModel(self.model, tilt, shares, self.pool.log_total + log_possible, sd)
 
     def _told(self) -> list[Told]:
         return self.columns + [bought.told(columns) for columns, bought in self.bought.items()]

@@ -32,7 +32,7 @@ EPS = float(np.finfo(float).eps)
 SMALL = 1e-10  # relative change of the dual below which it is solved
 BISECTIONS = 20
 MISSED = 0.7  # in the logarithm of the mass: rows have missed as much of it as they saw
-MORE_DOUBT = 8.0  # times as much, where that happened
+MORE_DOUBT = 1.5  # times as much, where that happened
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.structural_zeros import refined, rule_parts, rule_tables
 from sfumato.models.tilt import Tilt
 from sfumato.models.tilted_model import TiltedModel
-from sfumato.private.queries.tables import MOST_TARGET, TARGET_BITS, Distances, Tables
+from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, MOST_TARGET, TARGET_BITS, Distances, Tables
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DISTANCES, TABLES = "distances", "tables"  # the rounds
-MOST_CANDIDATES = 40_000  # tables that distances are asked of: their cells fit into one question
+MOST_CANDIDATES = 40_000  # tables that distances are asked of
 
 
 def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
@@ -163,6 +163,17 @@ class Tilting:
         joint = joint_of(self.sizes, self.total.rows, tuning, labelled=labelled)
         if joint is not None and joint not in found:
             found.append(joint)
+        return self._fitting(found)
+
+    def _fitting(self, tables: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Those that go into one question, the first ones first: none is too large, nor all of them together."""
+        sizes = [*(size + 1 for size in self.sizes[:-1]), self.sizes[-1]]  # with what fits no bin
+        found, cells = [], 0
+        for table in tables:
+            more = math.prod(sizes[j] for j in table)
+            if more <= CELLS_OF_ONE and cells + more <= CELLS_OF_ALL:
+                found.append(table)
+                cells += more
         return found
 
     def _ties(self) -> FloatArray:

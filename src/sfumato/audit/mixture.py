@@ -46,7 +46,7 @@ PARTS = Schema.of(
     }
 )
 GRADE = {"type": "number", "min": 0, "max": 4, "step": 1}
-GRADES = Schema.of({"label": "group", "columns": {name: GRADE for name in "xyvw"} | {"group": GROUP}})
+GRADES = Schema.of({"label": "group", "columns": dict.fromkeys("xyvw", GRADE) | {"group": GROUP}})
 # What a fit with tables does for free, without any private row, is cut short: its questions are what a run is about.
 SHORT = MixtureTuning(pairs=PairTuning(pools=(1000, 1000), refreshes=1, settlings=1, sweeps=1, steps=5))
 CATEGORIES = Schema.of({"label": "group", "columns": {"kind": {"type": "category", "values": KINDS}, "group": GROUP}})

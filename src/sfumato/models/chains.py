@@ -248,8 +248,9 @@ class Chains:
             tilt = tilt.with_tables(self.zeros.tables, self.zeros.weights)
         share = self._replace(rows, tilt, rng)
         order = np.argsort(rows.component, kind="stable")
-        for start in range(0, len(rows), MOVED_AT_ONCE):
-            which = order[start : start + MOVED_AT_ONCE]
+        together = tilt.at_once(MOVED_AT_ONCE)
+        for start in range(0, len(rows), together):
+            which = order[start : start + together]
             block = rows.take(which)
             _Block(self, block, tilt).sweep(rng)
             rows.put(which, block)

@@ -19,6 +19,7 @@ from sfumato.schema.layout import FloatArray, IntArray
 
 Int32Array: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 WEIGHED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
+PLACES_AT_ONCE = 1 << 23  # of rows in tables, so that they fit into memory however many tables there are
 MOST_CELLS = 1 << 30  # of all tables, so that a place is a short number
 
 
@@ -152,10 +153,15 @@ class Tilt:
             One number a row.
         """
         found = np.empty(len(levels[-1]))
-        for start in range(0, len(found), WEIGHED_AT_ONCE):
-            part = slice(start, start + WEIGHED_AT_ONCE)
+        rows = self.at_once(WEIGHED_AT_ONCE)
+        for start in range(0, len(found), rows):
+            part = slice(start, start + rows)
             found[part] = self.weights.take(self.places([level[part] for level in levels], tables)).sum(axis=0)
         return found
+
+    def at_once(self, most: int) -> int:
+        """How many rows to look at together, at most so many."""
+        return min(most, max(1, PLACES_AT_ONCE // max(1, len(self.tables))))
 
     def with_tables(self, tables: Sequence[tuple[int, ...]], weights: FloatArray | None = None) -> Tilt:
         """The same with more tables after the ones it has.

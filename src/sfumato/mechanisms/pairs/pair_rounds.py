@@ -30,6 +30,7 @@ from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, MOST_TARG
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DISTANCES, TABLES = "distances", "tables"  # the rounds
+MOST_COLUMNS = 1 << 12  # whose pairs are listed
 MOST_CANDIDATES = 40_000  # tables that distances are asked of
 
 
@@ -44,8 +45,8 @@ def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
 
 
 def can_pair(layout: Layout) -> bool:
-    """Whether there are pairs of columns to look at."""
-    return not layout.groups and len(layout.names) > 1
+    """Whether there are pairs of columns to look at, and not too many."""
+    return not layout.groups and 1 < len(layout.names) <= MOST_COLUMNS
 
 
 @dataclass

@@ -39,7 +39,7 @@ def test_weights_are_looked_up_and_added() -> None:
 
 def test_many_tables_are_looked_up_for_fewer_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many tables a file names, looking rows up in them takes no more memory than a few."""
-    monkeypatch.setattr(module, "PLACES_AT_ONCE", 1 << 16)
+    monkeypatch.setattr(module, "MOST_PLACES", 1 << 16)
     few, many = (Tilt((np.zeros(2, np.int64),), 1, ((0,),) * count, np.ones(count)) for count in (2, 256))
     assert few.at_once(100) == 100
     levels = [np.zeros(10_000, np.int32)] * 2

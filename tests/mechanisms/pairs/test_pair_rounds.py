@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
 from tests.audit.helpers import ADD_REMOVE, ONE
 
 import sfumato as sf
-from sfumato.audit.mixture import FitGame, pair_tables
+from sfumato.audit.mixture import SHORT, FitGame, pair_tables
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.pairs import pair_rounds
 from sfumato.mechanisms.pairs.pair_rounds import DISTANCES, TABLES
+from sfumato.models import TiltedModel
 from sfumato.private.accounting import Adjacency
 from sfumato.private.curator import Curator
 from sfumato.private.queries.tables import Distances, Tables
@@ -64,3 +67,17 @@ def test_tables_may_be_left_out() -> None:
     assert names(sf.Mixture()) - names(sf.Mixture(pairs=None)) >= {DISTANCES, TABLES}
     with pytest.raises(ArgumentError, match="pairs must be one of"):
         sf.Mixture(pairs="all")  # type: ignore[arg-type]
+
+
+def test_rules_that_the_mixture_gives_no_mass_do_not_lose_what_was_spent() -> None:
+    """Rows that keep four equalities of columns with thirty categories are not found in a mixture of few rows."""
+    values = [f"v{i}" for i in range(30)]
+    drawn = np.random.default_rng(0).choice(values, (4, 200))
+    table = pd.DataFrame({f"{side}{i}": drawn[i] for i in range(4) for side in "ab"})
+    schema = {
+        "columns": {name: {"type": "category", "values": values} for name in table},
+        "constraints": [f"a{i} == b{i}" for i in range(4)],
+    }
+    release = sf.fit(table, schema, epsilon=0.5, delta=1e-6, mechanism=sf.Mixture(tuning=SHORT), insecure_seed=1)
+    assert isinstance(release.model, TiltedModel)
+    assert release.model.log_total > -math.inf

@@ -21,7 +21,7 @@ from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate, choose, joint_of, pairs_of, scatter
 from sfumato.mechanisms.pairs.tilting import Pool, PoolSize, Told, Total
 from sfumato.mechanisms.questions import unpack
-from sfumato.models.chains import Chains
+from sfumato.models.chains import STAGING, Chains
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.structural_zeros import refined, rule_parts, rule_tables
 from sfumato.models.tilt import Tilt
@@ -32,6 +32,7 @@ from sfumato.schema.layout import FloatArray, IntArray, Layout
 DISTANCES, TABLES = "distances", "tables"  # the rounds
 MOST_COLUMNS = 1 << 12  # whose pairs are listed
 MOST_CANDIDATES = 40_000  # tables that distances are asked of
+LEAST_POSSIBLE = 2.0 * STAGING.enough / STAGING.sure  # of rows, for those that keep rules to be found
 
 
 def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
@@ -94,7 +95,7 @@ class Tilting:
         levels, zeros = self._levels()
         variance = plan.public.noise_factor * tuning.typical_tables / plan.spend(plan.repeats(TABLES)[-1])
         size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
-        self.pool = Pool(Chains(model, zeros=zeros), levels, size, tuning)
+        self.pool = Pool(self._chains(zeros, size.rows), levels, size, tuning)
         self.sizes = self.pool.tilt.sizes
         self.bought: dict[tuple[int, ...], Bought] = {}
         self.columns = self._columns()
@@ -122,6 +123,14 @@ class Tilting:
             return levels, Tilt(levels, self.layout.classes, (), np.zeros(0))
         levels = refined(levels, rule_parts(self.layout, rules))
         return levels, Tilt(levels, self.layout.classes, *rule_tables(self.layout, rules, levels))
+
+    def _chains(self, zeros: Tilt, rows: int) -> Chains:
+        """Rows where rules let them be; or anywhere, if the mixture puts next to none there: what was spent must not be
+        lost, and whoever draws rows of the release draws again.
+        """
+        chains = Chains(self.model, zeros=zeros)
+        log_share, _ = chains.log_possible(rows, np.random.default_rng(0))
+        return chains if log_share > math.log(LEAST_POSSIBLE) else Chains(self.model)
 
     def _model(self) -> TiltedModel:
         """Where the pool is."""

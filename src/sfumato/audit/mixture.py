@@ -290,6 +290,7 @@ def _frames(
     with_row: list[tuple[Any, ...]],
     columns: Sequence[str] = ("x", "y", "group"),
 ) -> Pair:
+    columns = list(columns)
     return pd.DataFrame(crowd + without, columns=columns), pd.DataFrame(crowd + with_row, columns=columns)
 
 

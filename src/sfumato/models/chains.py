@@ -169,7 +169,8 @@ class Chains:
         """The log of the share of the mixture's rows that are where rows can be, counted among n, and its error."""
         if self.zeros is None:
             return 0.0, 0.0
-        share = max(np.count_nonzero(self._is_wanted(self._fresh(n, rng))), 0.5) / n  # none of them is not never
+        found = float(np.count_nonzero(self._is_wanted(self._fresh(n, rng))))
+        share = max(found, 0.5) / n  # none of them is not never
         return float(np.log(share)), float(np.sqrt((1.0 - share) / share / n))
 
     def _too_few(self, kept: int, drawn: int) -> str:

@@ -94,8 +94,8 @@ class Tilting:
         self.total = Total(float(marginals.counts.sum()), marginals.count_sd * math.sqrt(self.layout.classes))
         levels, zeros = self._levels()
         variance = plan.public.noise_factor * tuning.typical_tables / plan.spend(plan.repeats(TABLES)[-1])
-        size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
-        self.pool = Pool(self._chains(zeros, size.rows), levels, size, tuning)
+        self.size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
+        self.pool = Pool(self._chains(zeros, self.size.rows), levels, self.size, tuning)
         self.sizes = self.pool.tilt.sizes
         self.bought: dict[tuple[int, ...], Bought] = {}
         self.columns = self._columns()
@@ -168,7 +168,8 @@ class Tilting:
         pairs = pairs_of(features, max(1, min(int(most), MOST_CANDIDATES)), self._ties())
         labelled = self.layout.classes > 1
         found = list(pairs)
-        if labelled and number >= tuning.label_round and 2 * len(pairs) <= most:
+        early = number < tuning.label_round and not self.size.is_short
+        if labelled and not early and 2 * len(pairs) <= most:
             found += [(*pair, features) for pair in pairs]
         joint = joint_of(self.sizes, self.total.rows, tuning, labelled=labelled)
         if joint is not None and joint not in found:

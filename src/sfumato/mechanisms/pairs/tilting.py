@@ -58,6 +58,7 @@ class PoolSize:
 
     rows: int
     doubt: float
+    is_short: bool = False  # whether more rows than the limit would be needed: noise is small
 
     @classmethod
     def of(cls, total: float, table_variance: float, columns: int, tuning: PairTuning) -> PoolSize:
@@ -66,9 +67,8 @@ class PoolSize:
         fewest, most = tuning.pools
         rows = int(np.clip(needed, fewest, most))
         least, slope, largest = tuning.doubts
-        return cls(
-            min(rows, max(1000, tuning.pool_cells // columns)), float(np.clip(slope * needed / rows, least, largest))
-        )
+        doubt = float(np.clip(slope * needed / rows, least, largest))
+        return cls(min(rows, max(1000, tuning.pool_cells // columns)), doubt, needed > most)
 
 
 class Pool:

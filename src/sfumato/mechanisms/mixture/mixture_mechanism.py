@@ -132,8 +132,7 @@ class Mixture:
         check_one_of("encoding", self.encoding, ("scores", "affine"))
         check_components(self.components)
         check_one_of("pairs", self.pairs, ("auto",), or_none=True)
-        if self.adapt is not None:
-            check_one_of("adapt", self.adapt, ("labels", "auto"), or_none=True)
+        check_one_of("adapt", self.adapt, ("labels", "auto"), or_none=True)
         check_share("alpha", self.alpha)
         if not isinstance(self.tuning, MixtureTuning):
             raise ArgumentError(f"tuning must be a MixtureTuning, not {self.tuning!r}")

@@ -154,8 +154,9 @@ def test_rows_with_zeros_break_no_rule() -> None:
         "age": rng.integers(0, 30, n), "income": rng.integers(0, 10, n), "drug": rng.choice(["No", "Up", "Down"], n),
         "kind": rng.choice(np.array(["No", "Up", "Odd", None], object), n), "ill": rng.random(n) < 0.5,
     })  # fmt: skip
-    release = sf.fit(table, schema, epsilon=4, delta=1e-6, insecure_seed=1)
-    base = release.model.base if isinstance(release.model, TiltedModel) else release.model
+    bare = sf.Mixture(pairs=None)
+    release = sf.fit(table, schema, epsilon=4, delta=1e-6, mechanism=bare, insecure_seed=1)
+    base = release.model
     assert isinstance(base, MixtureModel)
     layout = release.layout
     levels = refined([np.zeros(size, int) for size in layout.sizes], rule_parts(layout, schema.modelling))

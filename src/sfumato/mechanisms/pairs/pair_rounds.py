@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.encoding.marginals import Marginals
 from sfumato.mechanisms.asker import Asker
-from sfumato.mechanisms.base import Plan
+from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, repeated
 from sfumato.mechanisms.pairs.pair_levels import levels_of
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
@@ -26,11 +26,11 @@ from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.structural_zeros import refined, rule_parts, rule_tables
 from sfumato.models.tilt import Tilt
 from sfumato.models.tilted_model import TiltedModel
-from sfumato.private.queries.tables import MOST_TARGET, TARGET_BITS, Distances, Tables
+from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, MOST_TARGET, TARGET_BITS, Distances, Tables
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DISTANCES, TABLES = "distances", "tables"  # the rounds
-MOST_CANDIDATES = 40_000  # tables that distances are asked of: their cells fit into one question
+MOST_CANDIDATES = 40_000  # pairs that distances are asked of
 
 
 def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
@@ -43,9 +43,24 @@ def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
     return tuple(round for turn in zip(asked, bought, strict=True) for round in turn)
 
 
+def pair_notes(public: Public, tuning: PairTuning) -> dict[str, str | int | float]:
+    """What a plan says of them: their part of the budget, and how many pairs they are chosen from, at the guess."""
+    each = tuning.share * tuning.distance_share / tuning.rounds * public.mu**2
+    most = max(1, min(most_candidates(public, each, public.guess, tuning), MOST_CANDIDATES))
+    return {
+        "of the budget, tables of pairs": f"{tuning.share:.0%}",
+        "pairs that tables are chosen from": min(math.comb(len(public.layout.names), 2), most),
+    }
+
+
 def can_pair(layout: Layout) -> bool:
     """Whether there are pairs of columns to look at."""
     return not layout.groups and len(layout.names) > 1
+
+
+def most_candidates(public: Public, mu_squared: float, rows: float, tuning: PairTuning) -> int:
+    """How many tables distances can be asked of at once, before noise is too large a part of the rows."""
+    return int(mu_squared / public.noise_factor * (tuning.candidate_sd * rows) ** 2)
 
 
 @dataclass
@@ -154,16 +169,25 @@ class Tilting:
         """Pairs of columns; later also pairs with the label, and a table of many small columns."""
         tuning, features = self.tuning, len(self.layout.names)
         mu_squared = self.plan.spend(self.plan.repeats(DISTANCES)[number - 1])
-        most = mu_squared / self.plan.public.noise_factor * (tuning.candidate_sd * self.total.rows) ** 2
-        pairs = pairs_of(features, max(1, min(int(most), MOST_CANDIDATES)), self._ties())
+        most = most_candidates(self.plan.public, mu_squared, self.total.rows, tuning)
+        room = CELLS_OF_ALL // (max(self.sizes[:-1]) + 1) ** 2
+        pairs = pairs_of(features, max(1, min(most, MOST_CANDIDATES, room)), self._ties())
         labelled = self.layout.classes > 1
         found = list(pairs)
-        if labelled and number >= tuning.label_round and 2 * len(pairs) <= most:
-            found += [(*pair, features) for pair in pairs]
+        with_label = [(*pair, features) for pair in pairs]
+        wanted = labelled and number >= tuning.label_round and 2 * len(pairs) <= most
+        if wanted and self._fit_together([*found, *with_label]):
+            found += with_label
         joint = joint_of(self.sizes, self.total.rows, tuning, labelled=labelled)
-        if joint is not None and joint not in found:
+        if joint is not None and joint not in found and self._fit_together([*found, joint]):
             found.append(joint)
         return found
+
+    def _fit_together(self, tables: list[tuple[int, ...]]) -> bool:
+        """Whether one question can be of all of these."""
+        sizes = [*(size + 1 for size in self.sizes[:-1]), self.sizes[-1]]
+        cells = [math.prod(sizes[j] for j in table) for table in tables]
+        return max(cells) <= CELLS_OF_ONE and sum(cells) <= CELLS_OF_ALL
 
     def _ties(self) -> FloatArray:
         """How strongly the mixture ties each pair of columns: the mean of squared correlations over components."""

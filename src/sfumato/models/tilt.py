@@ -18,8 +18,8 @@ from sfumato.errors import ArgumentError
 from sfumato.schema.layout import FloatArray, IntArray
 
 Int32Array: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
-ADDED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
-MOST_PLACES = 1 << 30  # of all tables, so that a place is a short number
+PLACED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
+MOST_TILTED = 1 << 30  # of all tables, so that a place is a short number
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ class Tilt:
         columns = range(len(self.levels) + 1)
         if any(len(set(t)) != len(t) or not set(t) <= set(columns) or not t for t in self.tables):
             raise ArgumentError("a table of a tilt is over one or more columns, each of them once")
-        if self.cells > MOST_PLACES or self.weights.shape != (self.cells,):
-            raise ArgumentError(f"a tilt has one weight for each of its {self.cells} cells, at most {MOST_PLACES}")
+        if self.cells > MOST_TILTED or self.weights.shape != (self.cells,):
+            raise ArgumentError(f"a tilt has one weight for each of its {self.cells} cells, at most {MOST_TILTED}")
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -152,8 +152,8 @@ class Tilt:
             One number a row.
         """
         found = np.empty(len(levels[-1]))
-        for start in range(0, len(found), ADDED_AT_ONCE):
-            part = slice(start, start + ADDED_AT_ONCE)
+        for start in range(0, len(found), PLACED_AT_ONCE):
+            part = slice(start, start + PLACED_AT_ONCE)
             found[part] = self.weights.take(self.places([level[part] for level in levels], tables)).sum(axis=0)
         return found
 

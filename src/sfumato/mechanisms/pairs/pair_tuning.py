@@ -34,13 +34,13 @@ class PairTuning:
     )
     typical_cell: float = option(1 / 64, help="A cell that their number is chosen by.", unit="of rows", source=ROUND)
     typical_tables: int = option(20, help="Tables of a round that it is chosen by.", unit="tables", source=ROUND)
-    pool_cells: int = option(1 << 24, help="Numbers that these rows have at the most.", unit="numbers", source=ROUND)
+    pool_cells: int = option(1_500_000, help="Numbers that these rows have at the most.", unit="numbers", source=ROUND)
     steps: int = option(25, help="Steps of each solution of the dual.", unit="steps", source=PAIRS)
     effective: float = option(0.5, help="Effective share of rows below which a step is cut short.", source=ROUND)
     settled: float = option(0.9, help="Effective share of rows above which a round is done.", source=ROUND)
     refreshes: int = option(4, help="How often rows follow in a round, at the most.", unit="times", source=PAIRS)
     sweeps: int = option(2, help="How often each column of a row is moved then.", unit="sweeps", source=PAIRS)
-    settlings: int = option(8, help="How often rows are drawn anew in the end.", unit="times", source=PAIRS)
+    settlings: int = option(5, help="How often rows are drawn anew in the end.", unit="times", source=PAIRS)
     doubts: tuple[float, float, float] = option(
         (0.03, 1 / 8, 2.0),
         help="What is doubted of cells that few of these rows are in: least, per time too few rows, most.",

@@ -10,7 +10,7 @@ from tests.audit import faults
 from tests.audit.helpers import ADD_REMOVE, ONE, verdict
 
 from sfumato.audit.bounds import largest_area
-from sfumato.audit.mixture import PLACES, FitGame, adapted, affine, clustmix, components, mixture
+from sfumato.audit.mixture import PLACES, FitGame, adapted, affine, clustmix, components, mixture, pairs
 from sfumato.mechanisms import Mixture
 from sfumato.mechanisms.clustmix import ClustmixTuning
 from sfumato.mechanisms.tuning import GroupTuning, LabelTuning
@@ -39,6 +39,17 @@ def test_a_whole_fit_is_as_private_as_claimed_and_no_more(adjacency: Adjacency) 
 def test_a_fit_that_adapts_labels_stays_within_the_claim(adjacency: Adjacency) -> None:
     """A row need not reach the bound of every gradient: the model may be right about it."""
     found = verdict(adapted(ONE, adjacency)[0], 60, adjacency=adjacency)
+    assert not found.violation, found.headline()
+    answers = found.findings[0]
+    both = np.concatenate([answers.with_row, -answers.without])
+    assert 0.3 - 6.0 / np.sqrt(120) < both.mean() < 0.5 + 6.0 / np.sqrt(120)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adjacency", [Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE])
+def test_a_fit_with_tables_of_pairs_stays_within_the_claim_and_reaches_it(adjacency: Adjacency) -> None:
+    """A row joins one cell of every table; its distances follow unless a table is about right there."""
+    found = verdict(pairs(ONE, adjacency)[0], 60, adjacency=adjacency)
     assert not found.violation, found.headline()
     answers = found.findings[0]
     both = np.concatenate([answers.with_row, -answers.without])

@@ -18,9 +18,12 @@ from sfumato.audit.queries import GROUP, Pair
 from sfumato.engines import Local
 from sfumato.mechanisms import Clustmix, Mechanism, Mixture, Slicing
 from sfumato.mechanisms.asker import Client
+from sfumato.mechanisms.mixture import MixtureTuning
+from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.models import GeneratorModel
 from sfumato.models.bought import BoughtRows
 from sfumato.models.generator_training import untrained
+from sfumato.models.tilted_model import TiltedModel
 from sfumato.private.accounting import Adjacency
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
@@ -93,7 +96,7 @@ class FitGame:
 
 def mixture(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     """The mixture mechanism, one Gaussian a class, on tables that differ in its most telling rows."""
-    one = Mixture(components=1)
+    one = Mixture(components=1, pairs=None)
     return [FitGame(pair, claim, adjacency, tables, schema, one) for pair, tables, schema in _pairs(adjacency)]
 
 
@@ -121,7 +124,7 @@ def components(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     return [
         FitGame(f"an extreme row, {what}", claim, adjacency, tables, PLACES, mechanism)
         for what, mechanism in (
-            ("cells of scores", Mixture(components=2)),
+            ("cells of scores", Mixture(components=2, pairs=None)),
             ("clusters in data units", Mixture(components=2, encoding="affine")),
         )
     ]
@@ -129,8 +132,15 @@ def components(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
 
 def adapted(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     """The same mechanism with part of the budget on the labels."""
-    adapts = Mixture(components=1, adapt="labels")
+    adapts = Mixture(components=1, pairs=None, adapt="labels")
     return [FitGame(pair, claim, adjacency, tables, schema, adapts) for pair, tables, schema in _pairs(adjacency)]
+
+
+def pairs(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
+    """The mixture as it is by default: distances and tables of pairs, followed over few rows, which are public."""
+    pair, tables, schema = next(_pairs(adjacency))
+    quick = MixtureTuning(pairs=PairTuning(pools=(1000, 1000)))
+    return [FitGame(pair, claim, adjacency, tables, schema, Mixture(tuning=quick))]
 
 
 def clustmix(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
@@ -182,6 +192,8 @@ def file_numbers(release: Release, room: int = 0) -> FloatArray:
     """Every number in a release file: the arrays, each filled up with zeros to `room`, and all that its document
     says.
     """
+    if isinstance(release.model, TiltedModel):
+        return _tilted_numbers(release.model)
     document, found = contents(release)
     arrays = list(found.values())
     if isinstance(release.model, GeneratorModel):
@@ -189,6 +201,13 @@ def file_numbers(release: Release, room: int = 0) -> FloatArray:
     parts = [np.ravel(array).astype(np.float64) for array in arrays]
     parts = [np.pad(part, (0, max(room - len(part), 0))) for part in parts]
     return np.concatenate([*parts, list(_numbers(document))])
+
+
+def _tilted_numbers(model: TiltedModel) -> FloatArray:
+    """The mixture and what tables made of it in all: how many cells they have is chosen by noisy answers."""
+    _, arrays = model.base.to_arrays()
+    parts = [np.ravel(array).astype(np.float64) for array in arrays.values()]
+    return np.concatenate([*parts, model.class_weights, [model.log_total, len(model.tilt.tables)]])
 
 
 def _generator_arrays(model: GeneratorModel, found: NamedArrays) -> list[Any]:

@@ -12,12 +12,20 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from sfumato.mechanisms.pairs.tilting import PoolSize
+
 HERE = Path(__file__).parent
 SLOW_FOLDERS = ("docs", "experiments", "published", "training")  # every test in them is marked slow
 
 settings.register_profile("explore", deadline=None)
 settings.register_profile("repeat", deadline=None, derandomize=True)
 settings.load_profile("repeat")
+
+
+@pytest.fixture
+def small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pair tables are followed over few rows of the model: fast, where the test is not about how well."""
+    monkeypatch.setattr(PoolSize, "of", lambda *_: PoolSize(1000, 1.0))
 
 
 def is_in_slow_folder(path: Path) -> bool:

@@ -7,7 +7,8 @@ the exit code, the files left behind, and the release byte by byte. Three ways t
   may differ, so nothing has to be masked: whatever does differ found a way around the noise.
 - *Open*: with real noise. Only values of arrays are masked, because they are noisy answers. The books are not: the
   mixture's shares of the budget are public, and its sensitivities are too. How long an array is, and what a zip entry
-  says of itself, must agree; how well its numbers compress is a function of the numbers.
+  says of itself, must agree; how well its numbers compress is a function of the numbers. Where tables of pairs are
+  chosen by noisy answers, which ones they are is masked too, and with it how long their arrays are.
 - *The real command*, in a process of its own, with every warning and log record switched on.
 """
 
@@ -259,7 +260,7 @@ def _without_unread(out: str) -> str:
 
 
 def described(path: Path) -> Any:
-    """A release without the values of its arrays, which are noisy answers."""
+    """A release without the values of its arrays, which are noisy answers, and without what those chose."""
     with zipfile.ZipFile(path) as archive:
         entries = [
             {name: getattr(entry, name) for name in zipfile.ZipInfo.__slots__ if name not in CONTENT}
@@ -268,7 +269,22 @@ def described(path: Path) -> Any:
         document = archive.read("release.json")
         arrays = archive.read("arrays.safetensors")
     header = arrays[: 8 + int.from_bytes(arrays[:8], "little")]  # names, order, types, shapes, places
-    return archive.comment, entries, document, header, len(arrays), path.stat().st_mode
+    size: int | None = len(arrays)
+    if json.loads(document)["model"]["kind"] == "tilted":
+        document, header, size = *without_tables(document, header[8:]), None
+        entries = [{name: fact for name, fact in entry.items() if name != "file_size"} for entry in entries]
+    return archive.comment, entries, document, header, size, path.stat().st_mode
+
+
+def without_tables(document: bytes, header: bytes) -> tuple[bytes, bytes]:
+    """What a release says of itself, but for which tables noisy answers chose, and how the mixture was moved."""
+    told, arrays = json.loads(document), json.loads(header)
+    told["model"]["facts"] = told["model"]["facts"]["base"]
+    chosen = [place for place, each in enumerate(told["answers"]) if each["name"].split()[0] in ("distances", "tables")]
+    told["answers"] = [each["name"] if i in chosen else each for i, each in enumerate(told["answers"])]
+    masked = ("tilt.", *(f"answers.{place}." for place in chosen))
+    kept = {name: (each["dtype"], each["shape"]) for name, each in arrays.items() if not name.startswith(masked)}
+    return json.dumps(told, indent=1).encode(), json.dumps([list(arrays), kept]).encode()
 
 
 # Of a zip entry: check sum, packed size, and where that puts the next one; all functions of the released numbers.
@@ -368,7 +384,9 @@ def _outcome(run: Callable[[], Any]) -> Any:
 
 
 @pytest.fixture
-def watcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Watcher:
+def watcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], small_pool: None
+) -> Watcher:
     return Watcher(tmp_path, monkeypatch, capfd)
 
 
@@ -468,9 +486,11 @@ def test_the_books_are_the_same_whatever_the_noise(watcher: Watcher, adjacency: 
     lopsided = [CLEAN[0]] * 500
     encodings = [(SCORES, "scores")] if adjacency == "replace-one" else [(SCORES, "scores"), (AFFINE, "affine")]
     for schema, encoding in encodings:
-        options = ("--encoding", encoding, "--adjacency", adjacency, "--components", "1")
-        traces = [watcher.fit(rows, csv_file, schema, *options, see=described) for rows in (CLEAN, lopsided)]
-        assert open_differences(*traces) == []
+        for pairs in ("auto", "none"):
+            options = ("--encoding", encoding, "--adjacency", adjacency, "--components", "1", "--pairs", pairs)
+            traces = [watcher.fit(rows, csv_file, schema, *options, see=described) for rows in (CLEAN, lopsided)]
+            assert traces[0].code == 0
+            assert open_differences(*traces) == []
 
 
 # --- the real command
@@ -666,7 +686,8 @@ def go_around_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def total(self: Any, name: str, request: bytes, mu_squared: float) -> Any:
         answer = honest(self, name, request, mu_squared)
-        return replace(answer, values=answer.values + self._engine.total(decode(request)))
+        query = decode(request)
+        return replace(answer, values=answer.values + query.answer(self._engine.total(query)))
 
     monkeypatch.setattr(curator.Curator, "total", total)
 
@@ -701,7 +722,9 @@ def test_the_masked_comparison_sees_what_is_not_an_answer(watcher: Watcher, monk
 
 
 def test_a_release_is_described_down_to_its_fields(tmp_path: Path) -> None:
-    sf.fit(typed_frame(CLEAN, tmp_path), sf.Schema.parse(SCORES), epsilon=1, delta=1e-6).save(tmp_path / "r.sfumato")
+    bare = sf.Mixture(pairs=None)
+    release = sf.fit(typed_frame(CLEAN, tmp_path), sf.Schema.parse(SCORES), epsilon=1, delta=1e-6, mechanism=bare)
+    release.save(tmp_path / "r.sfumato")
     comment, entries, document, header, _, _ = described(tmp_path / "r.sfumato")
     assert comment == b""
     assert [(entry["filename"], entry["date_time"]) for entry in entries] == [
@@ -711,3 +734,15 @@ def test_a_release_is_described_down_to_its_fields(tmp_path: Path) -> None:
     assert next(spend["name"] for spend in json.loads(document)["guarantee"]["spends"]) == "histograms"
     means = json.loads(header[8:])["means"]
     assert (means["dtype"], means["shape"]) == ("F64", [2, 4])
+
+
+def test_of_a_tilted_release_all_is_described_but_what_its_tables_chose(tmp_path: Path) -> None:
+    release = sf.fit(typed_frame(CLEAN, tmp_path), sf.Schema.parse(SCORES), epsilon=1, delta=1e-6)
+    release.save(tmp_path / "r.sfumato")
+    _, entries, document, header, _, _ = described(tmp_path / "r.sfumato")
+    told, (names, arrays) = json.loads(document), json.loads(header)
+    assert "file_size" not in entries[0]
+    assert [spend["name"] for spend in told["guarantee"]["spends"]][-2:] == ["distances 3", "tables 3"]
+    assert told["answers"][-1] == "tables 3"
+    assert told["answers"][0]["what"]["kind"] == "histograms"
+    assert (arrays["means"], "tilt.weights" in arrays, "tilt.weights" in names) == (["F64", [2, 4]], False, True)

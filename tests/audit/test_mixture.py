@@ -49,6 +49,17 @@ def test_a_fit_that_adapts_labels_stays_within_the_claim(adjacency: Adjacency) -
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("adjacency", [Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE])
+def test_a_fit_with_tables_of_pairs_stays_within_the_claim_and_reaches_it(adjacency: Adjacency) -> None:
+    """A row joins one cell of every table; its distances follow unless a table is about right there."""
+    found = verdict(pair_tables(ONE, adjacency)[0], 60, adjacency=adjacency)
+    assert not found.violation, found.headline()
+    answers = found.findings[0]
+    both = np.concatenate([answers.with_row, -answers.without])
+    assert 0.3 - 6.0 / np.sqrt(120) < both.mean() < 0.5 + 6.0 / np.sqrt(120)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("game", [*mixture(ONE, ADD_REMOVE)[:-1], *affine(ONE, ADD_REMOVE)], ids=lambda game: game.pair)
 def test_worst_case_neighbours_reach_the_claim(game: FitGame) -> None:
     found = verdict(game, 60)

@@ -13,6 +13,11 @@ from tests.cli.lines import SCHEMA
 import sfumato as sf
 
 
+@pytest.fixture(autouse=True)
+def quick(small_pool: None) -> None:
+    """How well tables of pairs are followed is not tested here."""
+
+
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     return caller(monkeypatch, capsys)

@@ -49,7 +49,7 @@ def table(classes: int, n: int = 5000) -> pd.DataFrame:
 @pytest.fixture(scope="module", params=[2, 3])
 def made(request: pytest.FixtureRequest) -> sf.Release:
     classes = request.param
-    options: dict[str, Any] = {"components": 1, "adapt": "labels", "insecure_seed": 1}
+    options: dict[str, Any] = {"components": 1, "pairs": None, "adapt": "labels", "insecure_seed": 1}
     return sf.fit(table(classes), schema(classes), epsilon=8, delta=1e-6, **asked(**options))
 
 
@@ -181,7 +181,7 @@ def test_it_is_saved_and_read(made: sf.Release, tmp_path: Path) -> None:
 
 
 def test_several_components_and_adapted_labels(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"components": 2, "adapt": "labels", "insecure_seed": 1}
+    options: dict[str, Any] = {"components": 2, "pairs": None, "adapt": "labels", "insecure_seed": 1}
     release = sf.fit(table(2), schema(2), epsilon=8, delta=1e-6, **asked(**options))
     release.save(tmp_path / "r.sfumato")
     again = sf.load(tmp_path / "r.sfumato")

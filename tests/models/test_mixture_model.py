@@ -51,7 +51,7 @@ WIDE: dict[str, Any] = {
 
 
 def fit(table: pd.DataFrame, schema: dict[str, Any], **options: Any) -> sf.Release:
-    return sf.fit(table, schema, epsilon=8, delta=1e-6, insecure_seed=1, **asked(**options))
+    return sf.fit(table, schema, epsilon=8, delta=1e-6, insecure_seed=1, **asked(pairs=None, **options))
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ BINNED: dict[str, Any] = {
 
 
 def fit(frame: pd.DataFrame, schema: dict[str, Any], **options: Any) -> sf.Release:
-    return sf.fit(frame, schema, epsilon=8, delta=1e-6, insecure_seed=1, **asked(components=1, **options))
+    return sf.fit(frame, schema, epsilon=8, delta=1e-6, insecure_seed=1, **asked(components=1, pairs=None, **options))
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     frame = pd.DataFrame({"x": rng.integers(0, 10, 500), "c": rng.choice(list("abc"), 500), "y": "no"})
     frame.loc[::3, "y"] = "yes"
     path = tmp_path_factory.mktemp("release") / "good.sfumato"
-    sf.fit(frame, SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(components=1)).save(path)
+    sf.fit(frame, SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(1, None)).save(path)
     return path.read_bytes()
 
 
@@ -203,7 +203,7 @@ def test_an_older_version_is_refused_in_one_line(version: int, good: bytes, tmp_
 
 def test_a_guarantee_with_slices_comes_back(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": [1, 2], "c": ["a", "b"], "y": ["no", "yes"]})
-    made = sf.fit(frame, SCHEMA, epsilon=1, delta=1e-6, adjacency="replace-one", mechanism=sf.Mixture(components=1))
+    made = sf.fit(frame, SCHEMA, epsilon=1, delta=1e-6, adjacency="replace-one", mechanism=sf.Mixture(1, None))
     slices = Slices(**SLICES)
     path = tmp_path / "r.sfumato"
     epsilon = accounting.epsilon_of(made.guarantee.mu, 1e-6, slices=[slices])
@@ -365,9 +365,7 @@ def test_arrays_that_do_not_fit(change: Callable[[dict[str, Any]], Any], good: b
 def several(good: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("several") / "good.sfumato"
     path.write_bytes(good)
-    sf.fit(sf.load(path).sample(500, seed=0), SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(components=2)).save(
-        path
-    )
+    sf.fit(sf.load(path).sample(500, seed=0), SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(2, None)).save(path)
     return path.read_bytes()
 
 
@@ -439,9 +437,7 @@ def adapted(good: bytes, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("adapted") / "good.sfumato"
     path.write_bytes(good)
     rows = sf.load(path).sample(500, seed=0)
-    sf.fit(
-        rows, SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(components=1, adapt="labels"), adjacency="label"
-    ).save(path)
+    sf.fit(rows, SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(1, None, "labels"), adjacency="label").save(path)
     return path.read_bytes()
 
 

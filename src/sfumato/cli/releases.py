@@ -23,6 +23,19 @@ def release_data(made: Release) -> dict[str, Any]:
     }
 
 
+def followed_tables(made: Release) -> list[list[str]]:
+    """The columns of each table of several that a tilted mixture follows; none of another model."""
+    from sfumato.models.tilted_model import TiltedModel
+
+    if not isinstance(made.model, TiltedModel):
+        return []
+    names = (*made.layout.names, made.schema.label or "")
+    tables = made.model.tilt.tables
+    return [[names[j] for j in table] for table in tables if len(set(table) - {len(names) - 1}) > 1]
+
+
 def _model_data(made: Release) -> dict[str, Any]:
     facts, _ = made.model.to_arrays()
-    return {"generator": facts} if made.model.kind == "generator" else {"alpha": facts.get("alpha")}
+    if made.model.kind == "generator":
+        return {"generator": facts}
+    return {"alpha": facts.get("base", facts).get("alpha"), "tables": followed_tables(made)}

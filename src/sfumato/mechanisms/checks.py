@@ -12,6 +12,8 @@ MOST_COMPONENTS = 1000  # of a class that anyone may ask for
 
 def check_one_of(what: str, value: Any, allowed: Sequence[str], *, or_none: bool = False) -> None:
     """Refuse a word that is not among those allowed."""
+    if or_none and value is None:
+        return
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(map(repr, allowed)) + (" or None" if or_none else "")
         raise ArgumentError(f"{what} must be one of {words}, not {value!r}")

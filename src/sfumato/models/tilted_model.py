@@ -21,6 +21,7 @@ from sfumato.guarantee import Guarantee
 from sfumato.models.balance import balanced
 from sfumato.models.base import CodedRows, GivenCell, register_model
 from sfumato.models.chains import Chains, settle
+from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import CLASS_ROWS, Condition, MixtureModel
 from sfumato.models.tilt import MOST_TILTED, Int32Array, Tilt
 from sfumato.schema.layout import FloatArray, IntArray, Layout
@@ -127,6 +128,11 @@ class TiltedModel:
     def encoding(self) -> str:
         """How columns become numbers."""
         return self.base.encoding
+
+    @property
+    def labeller(self) -> Labeller | QuadraticLabeller | None:
+        """How labels are adapted before the tilt; None where they are not."""
+        return self.base.labeller
 
     @cached_property
     def class_weights(self) -> FloatArray:

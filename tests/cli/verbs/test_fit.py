@@ -55,7 +55,8 @@ def test_each_round_is_announced_before_it_is_asked(folder: Path, call: Call, mo
 
 def test_fit_with_adapted_labels(folder: Path, call: Call) -> None:
     found = document(call(*FIT, "--json", "--adapt", "labels"))
-    assert [spend["name"] for spend in found["guarantee"]["spends"]][-4:] == [f"labels {i}" for i in range(1, 5)]
+    asked = [spend["name"] for spend in found["guarantee"]["spends"]]
+    assert [name for name in asked if name.startswith("labels")] == [f"labels {i}" for i in range(1, 5)]
     assert 0 <= found["alpha"] < 1
     assert sum(found["classes"].values()) == pytest.approx(1.0)
     assert "of the labels are drawn from a logistic model" in call("inspect", "new.sfumato").out
@@ -112,7 +113,7 @@ def test_a_table_of_groups(folder: Path, call: Call) -> None:
 
 
 def test_fit_as_json(folder: Path, call: Call) -> None:
-    result = call(*FIT, "--json", "--rows", 400, "--adjacency", "label")
+    result = call(*FIT, "--json", "--rows", 400, "--adjacency", "label", "--pairs", "none")
     found = document(result)
     assert found["output"] == "new.sfumato"
     assert found["guarantee"]["adjacency"] == "label"
@@ -120,7 +121,27 @@ def test_fit_as_json(folder: Path, call: Call) -> None:
     assert len(found["guarantee"]["spends"]) == 3
     assert sum(found["classes"].values()) == pytest.approx(1.0)
     assert list(found["classes"]) == ["no", "yes"]
+    assert found["tables"] == []
     assert len(result.err.splitlines()) == 3
+
+
+def test_tables_of_pairs_unless_there_are_to_be_none(folder: Path, call: Call) -> None:
+    found = document(call(*FIT, "--json"))
+    asked = [spend["name"] for spend in found["guarantee"]["spends"]]
+    assert asked[-6:] == [f"{name} {i}" for i in (1, 2, 3) for name in ("distances", "tables")]
+    assert found["tables"]
+    assert all({"age", "town"} <= set(table) <= {"age", "town", "ill"} for table in found["tables"])
+    assert "  age x town\n" in call("inspect", "new.sfumato").out
+    for word in ("none", "no"):
+        without = document(call(*FIT, "--json", "--pairs", word))
+        assert not any("tables" in spend["name"] for spend in without["guarantee"]["spends"])
+        assert without["tables"] == []
+    assert "Tables of columns" not in call("inspect", "new.sfumato").out
+
+
+def test_other_pairs_are_refused_in_one_line(folder: Path, call: Call) -> None:
+    result = call(*FIT, "--pairs", "all")
+    assert (result.code, result.err) == (2, "error: pairs must be one of 'auto' or None, not 'all'\n")
 
 
 @pytest.mark.parametrize("cells", ["", "?\n", "41\n", "900\n"])

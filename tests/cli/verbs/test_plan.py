@@ -32,6 +32,16 @@ def test_plan_as_json(folder: Path, call: Call) -> None:
         assert each["rows"] == 10_000
 
 
+def test_a_plan_tells_of_tables_of_pairs(folder: Path, call: Call) -> None:
+    arguments = ("plan", "s.yaml", "--epsilon", "1", "--delta", "1e-6", "--json")
+    (made,) = document(call(*arguments))
+    assert made["notes"]["of the budget, tables of pairs"] == "40%"
+    assert sum(each["share"] for each in made["rounds"] if each["title"][-1].isdigit()) == pytest.approx(0.4)
+    assert "of the budget, tables of pairs" in call(*arguments[:-1]).out
+    (without,) = document(call(*arguments, "--pairs", "none"))
+    assert not any("pairs" in name for name in without["notes"])
+
+
 def test_a_plan_of_clustmix_promises_no_loss(folder: Path, call: Call) -> None:
     arguments = ("plan", "s.yaml", "--epsilon", "0.5,1", "--delta", "1e-6", "--mechanism", "clustmix")
     told = call(*arguments)

@@ -64,7 +64,7 @@ class Asked:
 
 
 def plan(schema: Schema = SCHEMA, epsilon: float = 1.0) -> Plan:
-    return sf.plan(schema, epsilon=epsilon, delta=1e-6, mechanism=sf.Mixture(components=1), rows=20_000)
+    return sf.plan(schema, epsilon=epsilon, delta=1e-6, mechanism=sf.Mixture(components=1, pairs=None), rows=20_000)
 
 
 def rows(layout: Layout, count: int = 20_000, seed: int = 0, wide: bool = False) -> Batch:

@@ -34,12 +34,12 @@ def table(n: int = 20_000, seed: int = 0) -> pd.DataFrame:
 
 
 def fit(adapt: bool, epsilon: float = 4.0, n: int = 20_000, seed: int = 1) -> sf.Release:
-    mechanism = sf.Mixture(components=1, adapt="labels" if adapt else None)
+    mechanism = sf.Mixture(components=1, pairs=None, adapt="labels" if adapt else None)
     return sf.fit(table(n), TWO, epsilon=epsilon, delta=1e-6, mechanism=mechanism, insecure_seed=seed)
 
 
 def plan(adapt: Any = "labels", schema: dict[str, Any] = TWO, encoding: str = "scores") -> Any:
-    mechanism = sf.Mixture(adapt=adapt, encoding=encoding)  # type: ignore[arg-type]
+    mechanism = sf.Mixture(pairs=None, adapt=adapt, encoding=encoding)  # type: ignore[arg-type]
     return sf.plan(schema, epsilon=1.0, delta=1e-6, mechanism=mechanism)
 
 
@@ -93,7 +93,7 @@ def test_a_label_model_has_so_many_weights_at_most() -> None:
 def test_the_whole_budget_is_spent_and_not_more() -> None:
     release = fit(True)
     spent = sum(spend.mu**2 for spend in release.guarantee.spends)
-    planned = sf.plan(TWO, epsilon=4.0, delta=1e-6, mechanism=sf.Mixture(components=1, adapt="labels"))
+    planned = sf.plan(TWO, epsilon=4.0, delta=1e-6, mechanism=sf.Mixture(components=1, pairs=None, adapt="labels"))
     assert spent == pytest.approx(planned.mu**2, rel=1e-9)
     for each, spend in zip(planned.rounds, release.guarantee.spends, strict=True):
         assert spend.name == each.title

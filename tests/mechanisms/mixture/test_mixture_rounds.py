@@ -40,11 +40,14 @@ SCHEMA = Schema.of(
 
 
 TUNING = MixtureTuning()
+BARE = sf.Mixture(pairs=None)
 CELL_SD = "noise on a histogram cell (rows)"
 
 
-def plan(epsilon: float = 1.0, rows: int | None = 20_000, adjacency: str = "add-remove") -> Plan:
-    return sf.plan(SCHEMA, epsilon=epsilon, delta=1e-6, rows=rows, adjacency=adjacency)
+def plan(
+    epsilon: float = 1.0, rows: int | None = 20_000, adjacency: str = "add-remove", mechanism: sf.Mixture = BARE
+) -> Plan:
+    return sf.plan(SCHEMA, epsilon=epsilon, delta=1e-6, mechanism=mechanism, rows=rows, adjacency=adjacency)
 
 
 def histograms_of(made: Plan) -> float:
@@ -82,8 +85,8 @@ def test_columns_are_weighed_by_the_bins_that_noise_lets_through() -> None:
 
 
 def test_rounds_spend_everything() -> None:
-    for epsilon in (0.01, 1.0, 50.0):
-        made = plan(epsilon)
+    for epsilon, mechanism in itertools.product((0.01, 1.0, 50.0), (BARE, sf.Mixture())):
+        made = plan(epsilon, mechanism=mechanism)
         assert sum(each.share for each in made.rounds) == pytest.approx(1.0)
         assert sum(each.mu**2 for each in made.rounds) == pytest.approx(made.mu**2)
         columns, moments = made.details.histograms.column_shares, made.details.histograms.moment_shares
@@ -96,7 +99,7 @@ def test_rounds_spend_everything() -> None:
 def test_the_plan_is_a_function_of_public_arguments() -> None:
     assert plan() == plan()
     budget = {"epsilon", "delta", "delta_left", "mu", "adjacency", "unit_rows"}
-    assert {each.name for each in fields(Public)} == {"layout", "rows"} | budget
+    assert {each.name for each in fields(Public)} == {"layout", "rows", "modelling"} | budget
     for mechanism in (sf.Mixture, sf.Clustmix, sf.Slicing):
         assert set(inspect.signature(mechanism.plan).parameters) == {"self", "public"}
     assert "table" not in inspect.signature(sf.plan).parameters
@@ -107,7 +110,7 @@ def test_kl_of_the_moments_falls_with_the_square_of_mu_at_fixed_shares() -> None
     parts = ("class weights", "means", "covariances")
 
     def at(mu: float) -> dict[str, float]:
-        made = sf.Mixture().plan(Public(layout, 1.0, 1e-6, 1e-6, mu, Adjacency.ADD_REMOVE, 5000))
+        made = BARE.plan(Public(layout, 1.0, 1e-6, 1e-6, mu, Adjacency.ADD_REMOVE, 5000))
         rest = 1.0 - histograms_of(made)
         return {part: made.expected_kl[part] * rest for part in parts}
 

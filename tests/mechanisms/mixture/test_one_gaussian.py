@@ -73,7 +73,7 @@ def cell_of(described: Schema, code: int) -> int:
 def run(
     batch: Batch, described: Schema, scale: float = 1e-6, epsilon: float = 1.0, seed: int = 0
 ) -> tuple[Scores, GaussianMixture, Exact, Plan]:
-    mechanism = sf.Mixture(components=1)
+    mechanism = sf.Mixture(components=1, pairs=None)
     planned = sf.plan(described, epsilon=epsilon, delta=1e-6, mechanism=mechanism, rows=max(1, len(batch)))
     asker = Exact(batch, Budget(planned.mu), scale, seed)
     model = run_mixture(mechanism, asker, planned)

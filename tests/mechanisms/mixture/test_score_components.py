@@ -26,6 +26,7 @@ from sfumato.schema.layout import FloatArray
 FALSE_ALARM = 1e-7
 TUNING = MixtureTuning()
 NOISE = TUNING.noise
+BARE = sf.Mixture(pairs=None)
 NUMBER = {"type": "number", "min": -6, "max": 6, "bins": 24}
 SCHEMA: dict[str, Any] = {
     "label": "kind",
@@ -60,7 +61,7 @@ def clumps(rows: int, seed: int = 0) -> pd.DataFrame:
 
 
 def fit(table: pd.DataFrame, schema: dict[str, Any] = SCHEMA, epsilon: float = 1.0, **options: Any) -> sf.Release:
-    options = {"insecure_seed": 1, "rows": max(1, len(table))} | options
+    options = {"insecure_seed": 1, "rows": max(1, len(table)), "pairs": None} | options
     return sf.fit(table, schema, epsilon=epsilon, delta=1e-6, **asked(**options))
 
 
@@ -101,8 +102,8 @@ def test_a_bad_number_is_refused_in_one_line(components: Any) -> None:
 @pytest.mark.parametrize("adjacency", [str(each) for each in Adjacency])
 @pytest.mark.parametrize("components", [2, 7])
 def test_shares_of_the_rounds_add_up_to_one(components: int, adjacency: str) -> None:
-    made = sf.plan(SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(components=components), adjacency=adjacency)
-    one = sf.plan(SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(components=1), adjacency=adjacency)
+    made = sf.plan(SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(components, None), adjacency=adjacency)
+    one = sf.plan(SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(1, None), adjacency=adjacency)
     assert math.fsum(each.share for each in made.rounds) == pytest.approx(1.0, abs=1e-12)
     assert math.fsum(each.mu**2 for each in made.rounds) == pytest.approx(made.mu**2, rel=1e-12)
     assert all(each.share > 0 and each.purpose for each in made.rounds)
@@ -113,9 +114,9 @@ def test_shares_of_the_rounds_add_up_to_one(components: int, adjacency: str) -> 
 
 
 def test_few_rows_plan_one_gaussian_and_many_leave_it_to_the_answers() -> None:
-    few, many = (sf.plan(SCHEMA, epsilon=1, delta=1e-6, rows=rows) for rows in (100, 10**6))
+    few, many = (sf.plan(SCHEMA, epsilon=1, delta=1e-6, mechanism=BARE, rows=rows) for rows in (100, 10**6))
     assert few.details.components == 1
-    assert few == sf.plan(SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(components=1), rows=100)
+    assert few == sf.plan(SCHEMA, epsilon=1, delta=1e-6, mechanism=sf.Mixture(1, None), rows=100)
     assert many.details.components is None
 
 
@@ -127,7 +128,7 @@ UNIT: dict[str, Any] = SCHEMA | {"unit": {"column": "who", "rows": 3}}
 @pytest.mark.parametrize("schema", [SCHEMA, UNIT], ids=["row", "unit"])
 def test_a_fit_spends_its_plan_and_no_more(schema: dict[str, Any], adjacency: str, components: int | None) -> None:
     table = clumps(800).assign(who=np.arange(800) % 300)
-    options = {"adjacency": adjacency, "components": components, "rows": 10**6}
+    options = {"adjacency": adjacency, "components": components, "rows": 10**6, "pairs": None}
     planned = sf.plan(schema, epsilon=1, delta=1e-6, **asked(**options))
     made = fit(table, schema, insecure_seed=None, **options)
     spends = made.guarantee.spends

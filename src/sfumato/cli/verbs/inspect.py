@@ -11,7 +11,7 @@ import typer
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
 from sfumato.cli.promise import promise
-from sfumato.cli.releases import release_data
+from sfumato.cli.releases import followed_tables, release_data
 from sfumato.text import one_line
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sfumato.release.release import Release
 
 TOLD_WIDTH = 96
+SHOWN_TABLES = 8
 INDENT = " " * len("Guarantee  ")
 
 
@@ -50,6 +51,7 @@ def _print_release(made: Release) -> None:
         noise = slices.sigma / slices.distance
         print(f"  {'every row':<16} {slices.projections} projections, noise {noise:.3g} times the largest change")
     _print_generator(made)
+    _print_tables(made)
     _print_unread(made)
     if made.schema.label is not None:
         print(f"\nClasses of {one_line(made.schema.label)}:")
@@ -68,6 +70,17 @@ def _print_release(made: Release) -> None:
     if made.schema.constraints:
         print("\nRules that every row keeps:")
         print("\n".join(f"  {one_line(rule)}" for rule in made.schema.constraints))
+
+
+def _print_tables(made: Release) -> None:
+    tables = followed_tables(made)
+    if not tables:
+        return
+    print("\nTables of columns that rows follow, chosen by noisy answers:")
+    for table in tables[:SHOWN_TABLES]:
+        print(f"  {' x '.join(map(one_line, table))}")
+    if len(tables) > SHOWN_TABLES:
+        print(f"  and {len(tables) - SHOWN_TABLES} more (--json has all)")
 
 
 def _print_unread(made: Release) -> None:

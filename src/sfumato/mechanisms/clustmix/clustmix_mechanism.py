@@ -150,8 +150,7 @@ class Clustmix:
         ):
             raise ArgumentError(f"sigma_max must be a number above 0 and at most {MOST_SIGMA:g}, not {sigma!r}")
         check_components(self.components)
-        if self.adapt is not None:
-            check_one_of("adapt", self.adapt, ADAPTS, or_none=True)
+        check_one_of("adapt", self.adapt, ADAPTS, or_none=True)
         check_share("alpha", self.alpha)
         if not isinstance(self.tuning, ClustmixTuning):
             raise ArgumentError(f"tuning must be a ClustmixTuning, not {self.tuning!r}")

@@ -16,7 +16,7 @@ from sfumato.mechanisms.budget import Share, as_rounds, moment_costs, radius, re
 from sfumato.mechanisms.encodings.group_encoding import GroupEncoding, group_round
 from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreEncoding, cell_sd
 from sfumato.mechanisms.mixture.affine_forecast import best_forecast, broken_stick
-from sfumato.mechanisms.pairs.pair_rounds import can_pair, pair_shares
+from sfumato.mechanisms.pairs.pair_rounds import can_pair, pair_notes, pair_shares
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.mixture.mixture_mechanism import Mixture, MixtureTuning
@@ -77,6 +77,8 @@ def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
     if paired:
         shares = (*shares, *pair_shares(paired, tuning.pairs))
     notes = _notes(number, cell_sd(public, public.mu, shares, opening), opening)
+    if paired:
+        notes |= pair_notes(public, paired, tuning.pairs)
     details = MixtureDetails(number, opening)
     rounds = as_rounds(shares, public.mu)
     return Plan(mechanism.name, "scores", public, public.mu, rounds, details, opening.expected_kl, notes)

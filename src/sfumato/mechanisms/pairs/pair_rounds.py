@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.encoding.marginals import Marginals
 from sfumato.mechanisms.asker import Asker
-from sfumato.mechanisms.base import Plan
+from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, repeated
 from sfumato.mechanisms.pairs.pair_levels import levels_of
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
@@ -45,9 +45,24 @@ def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
     return tuple(round for turn in zip(asked, bought, strict=True) for round in turn)
 
 
+def pair_notes(public: Public, share: float, tuning: PairTuning) -> dict[str, str | int | float]:
+    """What a plan says of them: their part of the budget, and how many pairs they are chosen from, at the guess."""
+    each = share * tuning.distance_share / tuning.rounds * public.mu**2
+    most = max(1, min(most_candidates(public, each, public.guess, tuning), MOST_CANDIDATES))
+    return {
+        "of the budget, tables of pairs": f"{share:.0%}",
+        "pairs that tables are chosen from": min(math.comb(len(public.layout.names), 2), most),
+    }
+
+
 def can_pair(layout: Layout) -> bool:
     """Whether there are pairs of columns to look at, and not too many."""
     return not layout.groups and 1 < len(layout.names) <= MOST_COLUMNS
+
+
+def most_candidates(public: Public, mu_squared: float, rows: float, tuning: PairTuning) -> int:
+    """How many tables distances can be asked of at once, before noise is too large a part of the rows."""
+    return int(mu_squared / public.noise_factor * (tuning.candidate_sd * rows) ** 2)
 
 
 @dataclass
@@ -164,8 +179,8 @@ class Tilting:
         """Pairs of columns; later also pairs with the label, and a table of many small columns."""
         tuning, features = self.tuning, len(self.layout.names)
         mu_squared = self.plan.spend(self.plan.repeats(DISTANCES)[number - 1])
-        most = mu_squared / self.plan.public.noise_factor * (tuning.candidate_sd * self.total.rows) ** 2
-        pairs = pairs_of(features, max(1, min(int(most), MOST_CANDIDATES)), self._ties())
+        most = most_candidates(self.plan.public, mu_squared, self.total.rows, tuning)
+        pairs = pairs_of(features, max(1, min(most, MOST_CANDIDATES)), self._ties())
         labelled = self.layout.classes > 1
         found = list(pairs)
         early = number < tuning.label_round and not self.size.is_short

@@ -30,7 +30,7 @@ from sfumato.schema.layout import FloatArray, IntArray
 CORRECTIONS = 20  # that L-BFGS remembers
 EPS = float(np.finfo(float).eps)
 SMALL = 1e-10  # relative change of the dual below which it is solved
-BISECTIONS = 20
+STEP_BISECTIONS = 20
 MISSED = 0.7  # in the logarithm of the mass: rows have missed as much of it as they saw
 MORE_DOUBT = 1.5  # times as much, where that happened
 
@@ -210,7 +210,7 @@ def reach(gain: FloatArray, least: float) -> tuple[float, float]:
     if whole >= least:
         return 1.0, whole
     low, high = 0.0, 1.0
-    for _ in range(BISECTIONS):
+    for _ in range(STEP_BISECTIONS):
         middle = (low + high) / 2.0
         low, high = (middle, high) if effective(middle) >= least else (low, middle)
     return low, whole

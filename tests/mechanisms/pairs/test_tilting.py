@@ -1,0 +1,102 @@
+"""The dual, against the problem that it is the dual of, and steps towards it."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+
+from sfumato.mechanisms.pairs.pair_tuning import PairTuning
+from sfumato.mechanisms.pairs.tilting import PoolSize, Total, reach, solve, systematic
+from sfumato.schema.layout import FloatArray
+
+STATES = np.array(list(itertools.product(range(2), range(3), range(2))))
+
+
+def all_cells() -> FloatArray:
+    """(states, cells) of the tables of the first column, of the first two, and of the last two."""
+    places = [STATES[:, 0], STATES[:, 0] * 3 + STATES[:, 1], STATES[:, 1] * 2 + STATES[:, 2]]
+    return np.concatenate([np.eye(p.max() + 1)[p] for p in places], axis=1)
+
+
+def primal(cells: FloatArray, y: FloatArray, sd: FloatArray, total: Total) -> tuple[FloatArray, float]:
+    """min over p and N of N KL(p || uniform) + squares, by brute force."""
+
+    def cost(free: FloatArray) -> float:
+        p = np.exp(free[1:] - free[1:].max())
+        p, n = p / p.sum(), total.rows * np.exp(free[0])
+        kl = float((p * np.log(p * len(p))).sum())
+        return n * kl + (((n * p @ cells - y) / sd) ** 2).sum() / 2 + ((n - total.rows) / total.sd) ** 2 / 2
+
+    found = minimize(cost, np.zeros(1 + len(cells)), method="BFGS", options={"gtol": 1e-7})
+    p = np.exp(found.x[1:] - found.x[1:].max())
+    return p / p.sum(), total.rows * float(np.exp(found.x[0]))
+
+
+@pytest.mark.parametrize("noise", [2.0, 30.0])
+@pytest.mark.parametrize("spread", [5.0, 60.0])
+def test_the_dual_solves_the_primal(noise: float, spread: float) -> None:
+    rng, cells, total = np.random.default_rng(3), all_cells(), Total(1000.0, spread)
+    y = 1000.0 * rng.dirichlet(np.full(len(STATES), 2.0)) @ cells + rng.normal(0.0, noise, cells.shape[1])
+    sd = np.full(cells.shape[1], noise)
+    theta = solve(csr_array(cells), np.zeros(len(y)), y, sd, total, 1000)
+    weighed = np.exp(cells @ theta)
+    p, log_mean = weighed / weighed.sum(), np.log(weighed.mean())
+    n = total.rows + total.sd**2 * log_mean
+    slope = n * (p @ cells) - y + sd**2 * theta
+    assert np.abs(slope).max() < 0.02  # of a row
+    wanted, rows = primal(cells, y, sd, total)
+    np.testing.assert_allclose(p, wanted, atol=2e-4)
+    assert n == pytest.approx(rows, rel=1e-3)
+
+
+def test_a_start_on_the_way_leads_to_the_same_place() -> None:
+    """Rows that follow some weights already stand for the mixture: uniform states, drawn by those weights."""
+    cells, total = all_cells(), Total(1000.0, 1.0)
+    y = 1000.0 * np.random.default_rng(4).dirichlet(np.full(len(STATES), 2.0)) @ cells
+    sd = np.full(len(y), 5.0)
+    whole = solve(csr_array(cells), np.zeros(len(y)), y, sd, total, 1000)
+    now = whole / 2.0
+    copies = np.rint(1e5 * np.exp(cells @ now) / np.exp(cells @ now).sum()).astype(int)
+    half = solve(csr_array(np.repeat(cells, copies, axis=0)), now, y, sd, total, 1000)
+    np.testing.assert_allclose(half, whole, atol=0.01)
+
+
+def test_cells_that_no_row_is_in_keep_their_weight() -> None:
+    cells = all_cells()[STATES[:, 0] == 0]
+    now = np.linspace(-1.0, 1.0, cells.shape[1])
+    found = solve(csr_array(cells), now, np.full(len(now), 50.0), np.full(len(now), 5.0), Total(100.0, 5.0), 100)
+    empty = cells.sum(axis=0) == 0
+    assert np.array_equal(found[empty], now[empty])
+    assert (np.abs(found - now)[~empty] > 1e-3).any()
+
+
+def test_a_step_goes_as_far_as_rows_reach() -> None:
+    even = np.zeros(1000)
+    assert reach(even, 0.5) == (1.0, 1.0)
+    gain = np.random.default_rng(0).normal(0.0, 3.0, 1000)
+    step, share = reach(gain, 0.5)
+    assert 0.0 < step < 1.0
+    assert share < 0.5
+    weighed = np.exp(step * gain)
+    assert weighed.sum() ** 2 / (weighed**2).sum() / 1000 == pytest.approx(0.5, abs=1e-3)
+
+
+def test_rows_come_by_weight_within_one() -> None:
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.ones(50))
+    counts = np.bincount(systematic(shares, 1000, rng), minlength=50)
+    assert counts.sum() == 1000
+    assert (np.abs(counts - 1000 * shares) < 1.0 + 1e-9).all()
+
+
+@pytest.mark.parametrize("rows", [0.0, 1.0, 50.0, 5e4, 1e9])
+@pytest.mark.parametrize("columns", [2, 40, 4000])
+def test_pools_stay_within_limits(rows: float, columns: int) -> None:
+    tuning = PairTuning()
+    size = PoolSize.of(rows, 500.0, columns, tuning)
+    assert 1000 <= size.rows <= tuning.pools[1]
+    assert tuning.doubts[0] <= size.doubt <= tuning.doubts[2]

@@ -19,7 +19,7 @@ from sfumato.models.chains import Chains, Rows, settle
 from sfumato.schema.layout import FloatArray, IntArray
 
 FALSE_ALARM = 1e-7
-ROWS = 40_000
+ROWS = 20_000
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "no label": {"label": False},
@@ -55,6 +55,7 @@ def started(model: MixtureModel, share: FloatArray, tilted: Tilt, rng: np.random
     return rows.take(rng.choice(len(rows), ROWS, p=weights / weights.sum()))
 
 
+@pytest.mark.half
 @each
 def test_rows_of_the_mixture_are_its_own(variant: str) -> None:
     model, tilted, *_ = made(variant)
@@ -62,6 +63,7 @@ def test_rows_of_the_mixture_are_its_own(variant: str) -> None:
     assert excess(Chains(model).draw(ROWS, np.random.default_rng(0)), model.layout.classes, share) < 1
 
 
+@pytest.mark.half
 @each
 def test_sweeps_keep_the_tilted_mixture(variant: str) -> None:
     model, tilted, share, _ = made(variant)
@@ -78,6 +80,17 @@ def test_sweeps_keep_the_tilted_mixture(variant: str) -> None:
             np.testing.assert_array_equal(column.bins_at(rows.latent[j, mine], k)[0], rows.codes[j, mine])
 
 
+def test_columns_in_groups_move_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, tilted, *_ = made("components")
+    moved = []
+    for groups in (32, 1):
+        monkeypatch.setattr("sfumato.models.chains.COLUMN_GROUPS", groups)
+        rows = Chains(model).draw(1000, np.random.default_rng(0))
+        Chains(model).sweep(rows, tilted, np.random.default_rng(1))
+        moved.append(rows.latent)
+    np.testing.assert_allclose(*moved, atol=1e-12)
+
+
 def forgetting(table: int) -> Any:
     """A tilt whose column by column steps do not know one of the tables."""
     honest = Tilt.having
@@ -88,6 +101,7 @@ def forgetting(table: int) -> Any:
     )
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("table", range(6))
 def test_a_sweep_that_forgets_a_table_is_caught(table: int) -> None:
     variant = "adapted"  # where labels are moved too: the last table is theirs alone
@@ -110,6 +124,7 @@ def test_a_sweep_that_forgets_adapted_labels_is_caught() -> None:
     assert excess(rows, model.layout.classes, share) > 1
 
 
+@pytest.mark.half
 @each
 def test_stages_lead_to_the_tilted_mixture(variant: str) -> None:
     model, tilted, share, log_total = made(variant)
@@ -137,6 +152,7 @@ def impossible(classes: int, share: float = 0.5) -> Tilt:
     return made.reweighted(np.where(forbidden, -np.inf, made.weights))
 
 
+@pytest.mark.half
 @each
 def test_no_row_is_where_none_can_be(variant: str) -> None:
     model, *_ = made(variant)
@@ -203,6 +219,7 @@ def given(variant: str, label: bool) -> tuple[dict[str, GivenCell], IntArray]:
     return found, kept
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("label", [False, True])
 @each
 def test_held_columns_stay(variant: str, label: bool) -> None:
@@ -232,3 +249,12 @@ def test_rows_are_taken_and_put() -> None:
     assert some.codes.shape == (len(SIZES), 2)
     rows.put(np.array([0, 1]), some)
     np.testing.assert_array_equal(rows.latent[:, [0, 1]], rows.latent[:, [3, 7]])
+
+
+def test_what_none_of_a_few_rows_keeps_is_rare_and_not_impossible() -> None:
+    """Otherwise the total of a model would be no number, and its file could not be read."""
+    levels = tilt(3).levels
+    zeros = Tilt(levels, 3, ((3,),), np.full(3, -np.inf))
+    log_share, sd = Chains(mixture(), zeros=zeros).log_possible(100, np.random.default_rng(0))
+    assert log_share == pytest.approx(np.log(0.005))
+    assert 0.0 < sd < 2.0

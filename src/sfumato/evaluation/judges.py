@@ -7,6 +7,7 @@ the extra `evaluate`.
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -207,4 +208,5 @@ def lightgbm(**options: Any) -> Any:
         from lightgbm import LGBMClassifier
     except ImportError:
         raise MissingExtraError("LightGBM is missing; install it by pip install 'sfumato[evaluate]'") from None
-    return LGBMClassifier(verbose=-1, **options)
+    threads = os.environ.get("OMP_NUM_THREADS", "")  # which it would not ask: many at once get into each other's way
+    return LGBMClassifier(verbose=-1, n_jobs=int(threads) if threads.isdigit() else None, **options)

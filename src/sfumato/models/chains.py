@@ -38,6 +38,7 @@ from sfumato.models.mixture_model import Condition, MixtureModel
 from sfumato.models.tilt import Int32Array, Tilt
 from sfumato.schema.layout import FloatArray, IntArray
 
+COLUMN_GROUPS = 32  # of columns, where there are more
 MOVED_AT_ONCE = 1 << 13  # rows, so that what belongs to them stays in the processor's cache
 
 
@@ -168,7 +169,8 @@ class Chains:
         """The log of the share of the mixture's rows that are where rows can be, counted among n, and its error."""
         if self.zeros is None:
             return 0.0, 0.0
-        share = float(np.mean(self._is_wanted(self._fresh(n, rng))))
+        found = float(np.count_nonzero(self._is_wanted(self._fresh(n, rng))))
+        share = max(found, 0.5) / n  # none of them is not never
         return float(np.log(share)), float(np.sqrt((1.0 - share) / share / n))
 
     def _too_few(self, kept: int, drawn: int) -> str:
@@ -248,8 +250,9 @@ class Chains:
             tilt = tilt.with_tables(self.zeros.tables, self.zeros.weights)
         share = self._replace(rows, tilt, rng)
         order = np.argsort(rows.component, kind="stable")
-        for start in range(0, len(rows), MOVED_AT_ONCE):
-            which = order[start : start + MOVED_AT_ONCE]
+        together = tilt.at_once(MOVED_AT_ONCE)
+        for start in range(0, len(rows), together):
+            which = order[start : start + together]
             block = rows.take(which)
             _Block(self, block, tilt).sweep(rng)
             rows.put(which, block)
@@ -296,18 +299,38 @@ class _Block:
             self.log_label = chains._log_label(self.logits, rows.own, rows.labels)
 
     def sweep(self, rng: np.random.Generator) -> None:
+        """Move every column that is not held, in random order, and the label where it is free.
+
+        What the others say of a coordinate is a product with a precision matrix. Of many columns it is found for a
+        group of them at once, and kept up to date within the group.
+        """
         features = len(self.rows.codes)
-        for j in rng.permutation([j for j in range(features) if j not in self.chains.held]):
-            self._move_column(int(j), rng)
+        order = rng.permutation([j for j in range(features) if j not in self.chains.held])
+        size = max(1, features // COLUMN_GROUPS)
+        for start in range(0, len(order), size):
+            group = order[start : start + size]
+            pulls = self._pulls(group)
+            for place, j in enumerate(group):
+                moved = self._move_column(int(j), pulls[place], rng)
+                for c, run in self.runs if place + 1 < len(group) else ():
+                    towards = self.chains._precisions[c][group[place + 1 :], j]
+                    pulls[place + 1 :, run] += towards[:, None] * moved[run]
         if self.chains.labeller is not None and self.chains.label is None:
             self._move_label(rng)
 
-    def _move_column(self, j: int, rng: np.random.Generator) -> None:
-        """Propose a coordinate of every row from its Gaussian's law of it given the others."""
+    def _pulls(self, group: IntArray) -> FloatArray:
+        """(columns, rows): the rows' distances from their means times the precisions of some columns."""
+        found = np.empty((len(group), len(self.rows)))
+        for c, run in self.runs:
+            np.matmul(self.chains._precisions[c][group], self.apart[:, run], out=found[:, run])
+        return found
+
+    def _move_column(self, j: int, pull: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Propose a coordinate of every row from its Gaussian's law of it given the others; by how much it moved."""
         rows, step = self.rows, rng.standard_normal(len(self.rows))
         for c, run in self.runs:
-            towards = self.chains._precisions[c, j]
-            step[run] = step[run] / np.sqrt(towards[j]) - towards @ self.apart[:, run] / towards[j]
+            precision = self.chains._precisions[c, j, j]
+            step[run] = step[run] / np.sqrt(precision) - pull[run] / precision
         latent = rows.latent[j] + step
         codes = np.empty(len(rows), np.int32)
         for k, run in self.class_runs:
@@ -319,12 +342,14 @@ class _Block:
             gain += log_label - self.log_label
         taken = -rng.standard_exponential(len(rows)) < gain
         np.copyto(rows.latent[j], latent, where=taken)
-        np.add(self.apart[j], step, out=self.apart[j], where=taken)
+        step *= taken
+        self.apart[j] += step
         np.copyto(rows.codes[j], codes, where=taken)
         self._shift(j, rise * taken)
         if self.chains.labeller is not None:
             np.copyto(self.logits, logits, where=taken)
             np.copyto(self.log_label, log_label, where=taken)
+        return step
 
     def _move_label(self, rng: np.random.Generator) -> None:
         """Propose a label of every row from its law given the class and the bins."""

@@ -18,8 +18,9 @@ from sfumato.errors import ArgumentError
 from sfumato.schema.layout import FloatArray, IntArray
 
 Int32Array: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
-WEIGHED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
-MOST_CELLS = 1 << 30  # of all tables, so that a place is a short number
+PLACED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
+MOST_PLACES = 1 << 23  # of rows in tables at once: they fit into memory however many tables there are
+MOST_TILTED = 1 << 30  # of all tables, so that a place is a short number
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +43,8 @@ class Tilt:
         columns = range(len(self.levels) + 1)
         if any(len(set(t)) != len(t) or not set(t) <= set(columns) or not t for t in self.tables):
             raise ArgumentError("a table of a tilt is over one or more columns, each of them once")
-        if self.cells > MOST_CELLS or self.weights.shape != (self.cells,):
-            raise ArgumentError(f"a tilt has one weight for each of its {self.cells} cells, at most {MOST_CELLS}")
+        if self.cells > MOST_TILTED or self.weights.shape != (self.cells,):
+            raise ArgumentError(f"a tilt has one weight for each of its {self.cells} cells, at most {MOST_TILTED}")
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -152,10 +153,15 @@ class Tilt:
             One number a row.
         """
         found = np.empty(len(levels[-1]))
-        for start in range(0, len(found), WEIGHED_AT_ONCE):
-            part = slice(start, start + WEIGHED_AT_ONCE)
+        rows = self.at_once(PLACED_AT_ONCE)
+        for start in range(0, len(found), rows):
+            part = slice(start, start + rows)
             found[part] = self.weights.take(self.places([level[part] for level in levels], tables)).sum(axis=0)
         return found
+
+    def at_once(self, most: int) -> int:
+        """How many rows to look at together, at most so many."""
+        return min(most, max(1, MOST_PLACES // max(1, len(self.tables))))
 
     def with_tables(self, tables: Sequence[tuple[int, ...]], weights: FloatArray | None = None) -> Tilt:
         """The same with more tables after the ones it has.

@@ -22,12 +22,12 @@ from sfumato.models.balance import balanced
 from sfumato.models.base import CodedRows, GivenCell, register_model
 from sfumato.models.chains import Chains, settle
 from sfumato.models.mixture_model import CLASS_ROWS, Condition, MixtureModel
-from sfumato.models.tilt import MOST_CELLS, Int32Array, Tilt
+from sfumato.models.tilt import MOST_TILTED, Int32Array, Tilt
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 
 @dataclass(frozen=True)
-class Candidates:
+class Drawing:
     """How many rows are drawn for those that are wanted."""
 
     times: int = 2  # as many, for rows whose tables come out right to be chosen from
@@ -38,19 +38,19 @@ class Candidates:
 class Limits:
     """What a file may say of a tilt, at the most."""
 
-    tables: int = 1 << 16
+    tables: int = 1 << 14
     columns: int = 16  # of a table
     weight: float = 1e3
     log_total: float = 1e6
 
 
-CANDIDATES = Candidates()
+DRAWING = Drawing()
 LIMITS = Limits()
 UNKNOWN_COMBINATIONS = 256  # of the levels of cells that fit no bin
 
 _Column = Annotated[int, Field(strict=True, ge=0)]
 _Table = Annotated[tuple[_Column, ...], Field(min_length=1, max_length=LIMITS.columns)]
-_Levels = Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
+_Levels = Annotated[int, Field(strict=True, ge=1, le=MOST_TILTED)]
 
 
 class _Facts(BaseModel):
@@ -60,7 +60,7 @@ class _Facts(BaseModel):
     base: dict[str, Any]
     levels: Annotated[tuple[_Levels, ...], Field(fail_fast=True)]  # how many each feature has
     tables: Annotated[tuple[_Table, ...], Field(fail_fast=True, max_length=LIMITS.tables)]
-    impossible: Annotated[int, Field(strict=True, ge=0, le=MOST_CELLS)]  # cells
+    impossible: Annotated[int, Field(strict=True, ge=0, le=MOST_TILTED)]  # cells
     log_total: Annotated[float, Field(ge=-LIMITS.log_total, le=LIMITS.log_total)]
     log_total_sd: Annotated[float, Field(ge=0, le=LIMITS.log_total)]
 
@@ -166,8 +166,8 @@ class TiltedModel:
         Under a condition rows are taken as they come, as the shares of cells are those of all rows.
         """
         chains = self._chains(condition)
-        times = CANDIDATES.times if condition is None else 1
-        rows, _, _ = settle(chains, self._split[0], max(times * n, CANDIDATES.fewest), rng)
+        times = DRAWING.times if condition is None else 1
+        rows, _, _ = settle(chains, self._split[0], max(times * n, DRAWING.fewest), rng)
         if condition is None:
             places = self.tilt.places(self.tilt.levels_of(rows.codes, rows.labels))
             chosen = balanced(np.ascontiguousarray(places.T), n * self.expected, n, rng)
@@ -211,7 +211,7 @@ class TiltedModel:
     def _log_mean(self, levels: list[Int32Array], unknown: list[int], k: int) -> FloatArray:
         """The log of the mean of exp(weights) over the levels of columns that are not known."""
         touched = sorted({int(t) for j in unknown for t in self.tilt.having(j)})
-        others = [t for t in range(len(self.tilt.tables)) if t not in touched]
+        others = np.delete(np.arange(len(self.tilt.tables)), touched)
         total = np.full(len(levels[-1]), -np.inf)
         for log_share, combination in self._combinations(unknown, k):
             for j, level in zip(unknown, combination, strict=True):
@@ -272,7 +272,7 @@ class TiltedModel:
         for table in told.tables:
             insist(max(table) < len(sizes) and len(set(table)) == len(table), "a table of its tilt has no such columns")
         cells = sum(prod(sizes[j] for j in table) for table in told.tables)
-        insist(cells <= MOST_CELLS and told.impossible <= cells, "the tables of its tilt have too many cells")
+        insist(cells <= MOST_TILTED and told.impossible <= cells, "the tables of its tilt have too many cells")
         specs |= {f"tilt.levels.{c}": ArraySpec((size,), np.int64) for c, size in enumerate(layout.sizes)}
         specs |= {"tilt.weights": ArraySpec((cells,)), "tilt.expected": ArraySpec((cells,))}
         return specs | {"tilt.impossible": ArraySpec((told.impossible,), np.int64)}

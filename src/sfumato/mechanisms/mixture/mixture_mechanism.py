@@ -131,7 +131,8 @@ class Mixture:
     def __post_init__(self) -> None:
         check_one_of("encoding", self.encoding, ("scores", "affine"))
         check_components(self.components)
-        check_one_of("pairs", self.pairs, ("auto",), or_none=True)
+        if self.pairs is not None:
+            check_one_of("pairs", self.pairs, ("auto",), or_none=True)
         if self.adapt is not None:
             check_one_of("adapt", self.adapt, ("labels", "auto"), or_none=True)
         check_share("alpha", self.alpha)

@@ -21,16 +21,18 @@ from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate, choose, joint_of, pairs_of, scatter
 from sfumato.mechanisms.pairs.tilting import Pool, PoolSize, Told, Total
 from sfumato.mechanisms.questions import unpack
-from sfumato.models.chains import Chains
+from sfumato.models.chains import STAGING, Chains
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.structural_zeros import refined, rule_parts, rule_tables
 from sfumato.models.tilt import Tilt
 from sfumato.models.tilted_model import TiltedModel
-from sfumato.private.queries.tables import MOST_TARGET, TARGET_BITS, Distances, Tables
+from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, MOST_TARGET, TARGET_BITS, Distances, Tables
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DISTANCES, TABLES = "distances", "tables"  # the rounds
-MOST_CANDIDATES = 40_000  # tables that distances are asked of: their cells fit into one question
+MOST_COLUMNS = 1 << 12  # whose pairs are listed
+MOST_CANDIDATES = 40_000  # tables that distances are asked of
+LEAST_POSSIBLE = 2.0 * STAGING.enough / STAGING.sure  # of rows, for those that keep rules to be found
 
 
 def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
@@ -44,8 +46,8 @@ def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
 
 
 def can_pair(layout: Layout) -> bool:
-    """Whether there are pairs of columns to look at."""
-    return not layout.groups and len(layout.names) > 1
+    """Whether there are pairs of columns to look at, and not too many."""
+    return not layout.groups and 1 < len(layout.names) <= MOST_COLUMNS
 
 
 @dataclass
@@ -92,8 +94,8 @@ class Tilting:
         self.total = Total(float(marginals.counts.sum()), marginals.count_sd * math.sqrt(self.layout.classes))
         levels, zeros = self._levels()
         variance = plan.public.noise_factor * tuning.typical_tables / plan.spend(plan.repeats(TABLES)[-1])
-        size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
-        self.pool = Pool(Chains(model, zeros=zeros), levels, size, tuning)
+        self.size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
+        self.pool = Pool(self._chains(zeros, self.size.rows), levels, self.size, tuning)
         self.sizes = self.pool.tilt.sizes
         self.bought: dict[tuple[int, ...], Bought] = {}
         self.columns = self._columns()
@@ -121,6 +123,14 @@ class Tilting:
             return levels, Tilt(levels, self.layout.classes, (), np.zeros(0))
         levels = refined(levels, rule_parts(self.layout, rules))
         return levels, Tilt(levels, self.layout.classes, *rule_tables(self.layout, rules, levels))
+
+    def _chains(self, zeros: Tilt, rows: int) -> Chains:
+        """Rows where rules let them be; or anywhere, if the mixture puts next to none there: what was spent must not be
+        lost, and whoever draws rows of the release draws again.
+        """
+        chains = Chains(self.model, zeros=zeros)
+        log_share, _ = chains.log_possible(rows, np.random.default_rng(0))
+        return chains if log_share > math.log(LEAST_POSSIBLE) else Chains(self.model)
 
     def _model(self) -> TiltedModel:
         """Where the pool is."""
@@ -158,11 +168,23 @@ class Tilting:
         pairs = pairs_of(features, max(1, min(int(most), MOST_CANDIDATES)), self._ties())
         labelled = self.layout.classes > 1
         found = list(pairs)
-        if labelled and number >= tuning.label_round and 2 * len(pairs) <= most:
+        early = number < tuning.label_round and not self.size.is_short
+        if labelled and not early and 2 * len(pairs) <= most:
             found += [(*pair, features) for pair in pairs]
         joint = joint_of(self.sizes, self.total.rows, tuning, labelled=labelled)
         if joint is not None and joint not in found:
             found.append(joint)
+        return self._fitting(found)
+
+    def _fitting(self, tables: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Those that go into one question, the first ones first: none is too large, nor all of them together."""
+        sizes = [*(size + 1 for size in self.sizes[:-1]), self.sizes[-1]]  # with what fits no bin
+        found, cells = [], 0
+        for table in tables:
+            more = math.prod(sizes[j] for j in table)
+            if more <= CELLS_OF_ONE and cells + more <= CELLS_OF_ALL:
+                found.append(table)
+                cells += more
         return found
 
     def _ties(self) -> FloatArray:

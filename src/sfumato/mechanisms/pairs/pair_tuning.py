@@ -14,9 +14,18 @@ class PairTuning:
     """How tables are chosen, bought and followed."""
 
     share: float = option(0.4, help="Part of the budget for tables and their choice.", unit="of mu^2", source=PAIRS)
+    share_beside_labels: float = option(0.3, help="The same where labels are adapted.", unit="of mu^2", source=PAIRS)
+    label_share: float = option(
+        0.3, help="Part of what tables leave for labels, where they are adapted.", unit="share", source=PAIRS
+    )
     distance_share: float = option(0.1, help="Part of that for choosing them.", unit="share", source=PAIRS)
     rounds: int = option(3, help="How often tables are chosen and bought.", unit="rounds", source=PAIRS)
-    label_round: int = option(3, help="The first round whose tables may have the label.", unit="round", source=PAIRS)
+    label_round: int = option(
+        3,
+        help="The first round whose tables may have the label; the first of all where noise is small.",
+        unit="round",
+        source=PAIRS,
+    )
     levels: int = option(16, help="Levels of a column at the most.", source=PAIRS)
     joint_rows: float = option(
         8.0, help="Rows that a cell of a table of many columns has on average, at the least.", unit="rows", source=ROUND
@@ -34,13 +43,13 @@ class PairTuning:
     )
     typical_cell: float = option(1 / 64, help="A cell that their number is chosen by.", unit="of rows", source=ROUND)
     typical_tables: int = option(20, help="Tables of a round that it is chosen by.", unit="tables", source=ROUND)
-    pool_cells: int = option(1 << 24, help="Numbers that these rows have at the most.", unit="numbers", source=ROUND)
-    steps: int = option(40, help="Steps of each solution of the dual.", unit="steps", source=PAIRS)
+    pool_cells: int = option(1_500_000, help="Numbers that these rows have at the most.", unit="numbers", source=ROUND)
+    steps: int = option(25, help="Steps of each solution of the dual.", unit="steps", source=PAIRS)
     effective: float = option(0.5, help="Effective share of rows below which a step is cut short.", source=ROUND)
     settled: float = option(0.9, help="Effective share of rows above which a round is done.", source=ROUND)
     refreshes: int = option(4, help="How often rows follow in a round, at the most.", unit="times", source=PAIRS)
     sweeps: int = option(2, help="How often each column of a row is moved then.", unit="sweeps", source=PAIRS)
-    settlings: int = option(8, help="How often rows are drawn anew in the end.", unit="times", source=PAIRS)
+    settlings: int = option(5, help="How often rows are drawn anew in the end.", unit="times", source=PAIRS)
     doubts: tuple[float, float, float] = option(
         (0.03, 1 / 8, 2.0),
         help="What is doubted of cells that few of these rows are in: least, per time too few rows, most.",

@@ -27,6 +27,7 @@ SETTINGS = {  # epsilon and trials, where they are not the usual ones
     "mixture-affine": (MU_ONE, 2_000),
     "mixture-components": (MU_ONE, 200),
     "mixture-adapt": (MU_ONE, 200),
+    "mixture-pairs": (MU_ONE, 5_000),
     "clustmix": (MU_ONE, 200),
     "slicing": (MU_ONE, 200),
     "gaussian-query": (MU_ONE, 20_000),

@@ -249,3 +249,12 @@ def test_rows_are_taken_and_put() -> None:
     assert some.codes.shape == (len(SIZES), 2)
     rows.put(np.array([0, 1]), some)
     np.testing.assert_array_equal(rows.latent[:, [0, 1]], rows.latent[:, [3, 7]])
+
+
+def test_what_none_of_a_few_rows_keeps_is_rare_and_not_impossible() -> None:
+    """Otherwise the total of a model would be no number, and its file could not be read."""
+    levels = tilt(3).levels
+    zeros = Tilt(levels, 3, ((3,),), np.full(3, -np.inf))
+    log_share, sd = Chains(mixture(), zeros=zeros).log_possible(100, np.random.default_rng(0))
+    assert log_share == pytest.approx(np.log(0.005))
+    assert 0.0 < sd < 2.0

@@ -1,9 +1,12 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from tests.models.small_mixtures import cells, tilt
 
 from sfumato.errors import ArgumentError
 from sfumato.models import Tilt
+from sfumato.models import tilt as module
 
 LEVELS = (np.array([0, 1]), np.array([0, 1, 1, 2]))
 
@@ -32,6 +35,19 @@ def test_weights_are_looked_up_and_added() -> None:
     np.testing.assert_allclose(made.log_weights(levels), brute, atol=1e-12)
     some = [1, 4]
     np.testing.assert_allclose(made.log_weights(levels, some), made.weights[made.places(levels, some)].sum(axis=0))
+
+
+def test_many_tables_are_looked_up_for_fewer_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tables a file names, looking rows up in them takes no more memory than a few."""
+    monkeypatch.setattr(module, "MOST_PLACES", 1 << 16)
+    few, many = (Tilt((np.zeros(2, np.int64),), 1, ((0,),) * count, np.ones(count)) for count in (2, 256))
+    assert few.at_once(100) == 100
+    levels = [np.zeros(10_000, np.int32)] * 2
+    tracemalloc.start()
+    assert (many.log_weights(levels) == 256.0).all()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32 << 16, "a place takes 20 bytes"
 
 
 def test_a_column_knows_its_tables_and_how_far_a_level_moves_a_row() -> None:

@@ -92,6 +92,16 @@ def test_rows_of_units_move_sums_further() -> None:
     assert there_and_back(three, schema) == three
 
 
+def test_a_replacement_within_one_class_may_move_sums_by_less() -> None:
+    """Counts stay as they are: moments of tables without a label move by less than sqrt(2)."""
+    made = replace(REPLACED, spends=(Spend("moments", 1.2, 1.2 / MU, MU),))
+    only = sf.Schema.of({"label": "y", "columns": X | {"y": {"type": "category", "values": ["yes"]}}})
+    for schema in (sf.Schema.of({"columns": X}), only):
+        assert there_and_back(made, schema) == made
+        with pytest.raises(Refused, match="less than one unit can move a query"):
+            there_and_back(replace(made, spends=(Spend("moments", 0.9, 0.9 / MU, MU),)), schema)
+
+
 def test_noisy_rows_are_judged_by_their_model() -> None:
     made = replace(REPLACED, spends=(Spend("rows", 0.1, 0.1 / MU, MU),))
     with pytest.raises(Refused, match="less than one unit can move a query"):

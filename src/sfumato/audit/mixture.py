@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,12 +18,11 @@ from sfumato.audit.queries import GROUP, Pair
 from sfumato.engines import Local
 from sfumato.mechanisms import Clustmix, Mechanism, Mixture, Slicing
 from sfumato.mechanisms.asker import Client
-from sfumato.mechanisms.mixture import MixtureTuning
+from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
-from sfumato.models import GeneratorModel
+from sfumato.models import GeneratorModel, TiltedModel
 from sfumato.models.bought import BoughtRows
 from sfumato.models.generator_training import untrained
-from sfumato.models.tilted_model import TiltedModel
 from sfumato.private.accounting import Adjacency
 from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
@@ -46,6 +45,10 @@ PARTS = Schema.of(
         "groups": {"parts": {"columns": ["x", "y", "v", "w"], "min": 0, "max": 100, "step": 1}},
     }
 )
+GRADE = {"type": "number", "min": 0, "max": 4, "step": 1}
+GRADES = Schema.of({"label": "group", "columns": dict.fromkeys("xyvw", GRADE) | {"group": GROUP}})
+# What a fit with tables does for free, without any private row, is cut short: its questions are what a run is about.
+SHORT = MixtureTuning(pairs=PairTuning(pools=(1000, 1000), refreshes=1, settlings=1, sweeps=1, steps=5))
 CATEGORIES = Schema.of({"label": "group", "columns": {"kind": {"type": "category", "values": KINDS}, "group": GROUP}})
 
 
@@ -136,11 +139,17 @@ def adapted(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
     return [FitGame(pair, claim, adjacency, tables, schema, adapts) for pair, tables, schema in _pairs(adjacency)]
 
 
-def pairs(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
-    """The mixture as it is by default: distances and tables of pairs, followed over few rows, which are public."""
-    pair, tables, schema = next(_pairs(adjacency))
-    quick = MixtureTuning(pairs=PairTuning(pools=(1000, 1000)))
-    return [FitGame(pair, claim, adjacency, tables, schema, Mixture(tuning=quick))]
+def pair_tables(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
+    """The same mechanism with tables of pairs of columns: which are bought, and how far they are from the model."""
+    far, opposite, other = (4, 4, 4, 4, "a"), (0, 0, 0, 0, "b"), (4, 4, 4, 4, "b")
+    pair, without, with_row = {
+        Adjacency.ADD_REMOVE: ("an extreme row in an otherwise empty class", [], [other]),
+        Adjacency.REPLACE_ONE: ("an extreme row replaced by its opposite of another class", [far], [opposite]),
+        Adjacency.LABEL: ("the label of an outlier flipped into an empty class", [far], [other]),
+    }[adjacency]
+    crowd = [(1 + i % 3, 1 + i // 3 % 3, 1 + i // 5 % 3, 1 + i // 7 % 3, "a") for i in range(CROWD)]
+    tables = _frames(crowd, without, with_row, list(GRADES.columns))
+    return [FitGame(pair, claim, adjacency, tables, GRADES, Mixture(pairs="auto", tuning=SHORT))]
 
 
 def clustmix(claim: Claim, adjacency: Adjacency) -> list[FitGame]:
@@ -192,22 +201,15 @@ def file_numbers(release: Release, room: int = 0) -> FloatArray:
     """Every number in a release file: the arrays, each filled up with zeros to `room`, and all that its document
     says.
     """
-    if isinstance(release.model, TiltedModel):
-        return _tilted_numbers(release.model)
     document, found = contents(release)
     arrays = list(found.values())
     if isinstance(release.model, GeneratorModel):
         arrays = _generator_arrays(release.model, found)
+    if isinstance(release.model, TiltedModel):
+        arrays, document = _tilted_arrays(found), {"guarantee": document["guarantee"]}
     parts = [np.ravel(array).astype(np.float64) for array in arrays]
     parts = [np.pad(part, (0, max(room - len(part), 0))) for part in parts]
     return np.concatenate([*parts, list(_numbers(document))])
-
-
-def _tilted_numbers(model: TiltedModel) -> FloatArray:
-    """The mixture and what tables made of it in all: how many cells they have is chosen by noisy answers."""
-    _, arrays = model.base.to_arrays()
-    parts = [np.ravel(array).astype(np.float64) for array in arrays.values()]
-    return np.concatenate([*parts, model.class_weights, [model.log_total, len(model.tilt.tables)]])
 
 
 def _generator_arrays(model: GeneratorModel, found: NamedArrays) -> list[Any]:
@@ -222,6 +224,19 @@ def _generator_arrays(model: GeneratorModel, found: NamedArrays) -> list[Any]:
     if isinstance(model.bought, BoughtRows):
         kept += _row_moments(model.bought)
     return kept
+
+
+def _tilted_arrays(found: NamedArrays) -> list[Any]:
+    """The arrays of a tilted mixture. Noise says which tables are bought: their numbers, whose count varies, are there
+    as their moments.
+    """
+    long = [name for name in found if name.startswith(("answers.", "tilt."))]
+    kept = [array for name, array in found.items() if name not in long]
+    places = [np.linspace(-1.0, 1.0, found[name].size) for name in long]
+    return kept + [
+        np.array([found[name].sum(), (found[name] ** 2).sum(), found[name].ravel() @ place, found[name].size])
+        for name, place in zip(long, places, strict=True)
+    ]
 
 
 def _row_moments(bought: BoughtRows) -> list[FloatArray]:
@@ -269,8 +284,13 @@ def _crowd() -> list[tuple[Any, ...]]:
     return [(40 + i % 21, 40 + (i * 7) % 21, "a") for i in range(CROWD)]
 
 
-def _frames(crowd: list[tuple[Any, ...]], without: list[tuple[Any, ...]], with_row: list[tuple[Any, ...]]) -> Pair:
-    columns = ["x", "y", "group"]
+def _frames(
+    crowd: list[tuple[Any, ...]],
+    without: list[tuple[Any, ...]],
+    with_row: list[tuple[Any, ...]],
+    columns: Sequence[str] = ("x", "y", "group"),
+) -> Pair:
+    columns = list(columns)
     return pd.DataFrame(crowd + without, columns=columns), pd.DataFrame(crowd + with_row, columns=columns)
 
 

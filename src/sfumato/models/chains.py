@@ -169,7 +169,8 @@ class Chains:
         """The log of the share of the mixture's rows that are where rows can be, counted among n, and its error."""
         if self.zeros is None:
             return 0.0, 0.0
-        share = float(np.mean(self._is_wanted(self._fresh(n, rng))))
+        found = float(np.count_nonzero(self._is_wanted(self._fresh(n, rng))))
+        share = max(found, 0.5) / n  # none of them is not never
         return float(np.log(share)), float(np.sqrt((1.0 - share) / share / n))
 
     def _too_few(self, kept: int, drawn: int) -> str:
@@ -249,8 +250,9 @@ class Chains:
             tilt = tilt.with_tables(self.zeros.tables, self.zeros.weights)
         share = self._replace(rows, tilt, rng)
         order = np.argsort(rows.component, kind="stable")
-        for start in range(0, len(rows), MOVED_AT_ONCE):
-            which = order[start : start + MOVED_AT_ONCE]
+        together = tilt.at_once(MOVED_AT_ONCE)
+        for start in range(0, len(rows), together):
+            which = order[start : start + together]
             block = rows.take(which)
             _Block(self, block, tilt).sweep(rng)
             rows.put(which, block)

@@ -19,6 +19,7 @@ from sfumato.schema.layout import FloatArray, IntArray
 
 Int32Array: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 PLACED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
+MOST_PLACES = 1 << 23  # of rows in tables at once: they fit into memory however many tables there are
 MOST_TILTED = 1 << 30  # of all tables, so that a place is a short number
 
 
@@ -152,10 +153,15 @@ class Tilt:
             One number a row.
         """
         found = np.empty(len(levels[-1]))
-        for start in range(0, len(found), PLACED_AT_ONCE):
-            part = slice(start, start + PLACED_AT_ONCE)
+        rows = self.at_once(PLACED_AT_ONCE)
+        for start in range(0, len(found), rows):
+            part = slice(start, start + rows)
             found[part] = self.weights.take(self.places([level[part] for level in levels], tables)).sum(axis=0)
         return found
+
+    def at_once(self, most: int) -> int:
+        """How many rows to look at together, at most so many."""
+        return min(most, max(1, MOST_PLACES // max(1, len(self.tables))))
 
     def with_tables(self, tables: Sequence[tuple[int, ...]], weights: FloatArray | None = None) -> Tilt:
         """The same with more tables after the ones it has.

@@ -39,7 +39,7 @@ class Drawing:
 class Limits:
     """What a file may say of a tilt, at the most."""
 
-    tables: int = 1 << 16
+    tables: int = 1 << 14
     columns: int = 16  # of a table
     weight: float = 1e3
     log_total: float = 1e6
@@ -217,7 +217,7 @@ class TiltedModel:
     def _log_mean(self, levels: list[Int32Array], unknown: list[int], k: int) -> FloatArray:
         """The log of the mean of exp(weights) over the levels of columns that are not known."""
         touched = sorted({int(t) for j in unknown for t in self.tilt.having(j)})
-        others = [t for t in range(len(self.tilt.tables)) if t not in touched]
+        others = np.delete(np.arange(len(self.tilt.tables)), touched)
         total = np.full(len(levels[-1]), -np.inf)
         for log_share, combination in self._combinations(unknown, k):
             for j, level in zip(unknown, combination, strict=True):

@@ -17,7 +17,7 @@ from sfumato.errors import ArgumentError
 from sfumato.guarantee import ROUNDING, Guarantee
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.private.slicing.law import Slices
-from sfumato.schema.layout import ROW
+from sfumato.schema.layout import ROW, Layout
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
@@ -123,7 +123,9 @@ def _check_schema(given: Guarantee, schema: Schema, insist: Insist) -> None:
 def _check_spends(given: Guarantee, schema: Schema, row_spends: tuple[str, ...], insist: Insist) -> None:
     """Whether each spend costs at least what its noise and one unit make it."""
     insist(given.spends, "the guarantee has no spends")
-    least = math.sqrt(2.0) if given.adjacency is Adjacency.REPLACE_ONE else 1.0
+    # A row replaced by one of another class moves every sum by sqrt(2); within one class, where counts stay, by less.
+    apart = given.adjacency is Adjacency.REPLACE_ONE and Layout.of(schema).classes > 1
+    least = math.sqrt(2.0) if apart else 1.0
     least *= 1 if schema.unit is None else schema.unit.rows
     for spend in given.spends:
         insist(spend.name.isprintable(), "a spend's name cannot be printed")

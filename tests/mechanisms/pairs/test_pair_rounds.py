@@ -1,4 +1,6 @@
-"""Tables of pairs, from the rows to the sample: what they find, what they leave alone, and tables that hold nothing."""
+"""Tables of pairs, from the rows to the sample: what they ask and spend, what they find, what they leave alone, and
+tables that hold nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +11,92 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.audit.helpers import ADD_REMOVE, ONE
 
 import sfumato as sf
+from sfumato.audit.mixture import SHORT, FitGame, pair_tables
+from sfumato.errors import ArgumentError
 from sfumato.mechanisms.pairs import pair_rounds
-from sfumato.mechanisms.pairs.pair_rounds import Bought, can_pair, pair_notes
+from sfumato.mechanisms.pairs.pair_rounds import DISTANCES, TABLES, Bought, can_pair, pair_notes
+from sfumato.models import TiltedModel
 from sfumato.models.mixture_model import MixtureModel
-from sfumato.models.tilted_model import TiltedModel
+from sfumato.private.accounting import Adjacency
+from sfumato.private.curator import Curator
+from sfumato.private.queries.tables import Distances, Tables
 from sfumato.schema.layout import FloatArray
 
 BARE = sf.Mixture(pairs=None)
 NUMBER = {"type": "number", "min": -4, "max": 4, "bins": 20}
 YES_NO = {"type": "category", "values": ["no", "yes"]}
+
+
+# --- what is asked and spent
+
+
+def asked(game: FitGame) -> Curator:
+    job = game._job(True, seed=3)
+    curator = job.curator()
+    job.release(curator)
+    return curator
+
+
+def tables_of(curator: Curator) -> list[Tables]:
+    queries = [getattr(query, "query", query) for _, query, _ in curator.answers]
+    return [q.tables if isinstance(q, Distances) else q for q in queries if isinstance(q, Distances | Tables)]
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_rounds_spend_all_that_is_left_and_no_more(adjacency: Adjacency) -> None:
+    (game,) = pair_tables(ONE, adjacency)
+    curator = asked(game)
+    assert curator.remaining == 0.0
+    plan = game._job(True, seed=3).plan
+    assert math.fsum(each.share for each in plan.rounds) <= 1.0 + 1e-12
+    titles = [each.title for each in plan.rounds if each.name in (DISTANCES, TABLES)]
+    assert [name for name, _, _ in curator.answers][-len(titles) :] == titles
+    assert all(round(sum(query.shares), 12) == 1.0 for query in tables_of(curator))
+
+
+def test_a_question_never_has_more_cells_than_a_curator_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many classes, columns or rows there are more candidates than fit: a fit must not fail once it has spent."""
+    (game,) = pair_tables(ONE, ADD_REMOVE)
+    before = [sum(query.cells) for query in tables_of(asked(game))]
+    assert max(before) > 100
+    monkeypatch.setattr(pair_rounds, "CELLS_OF_ALL", 100)
+    monkeypatch.setattr(pair_rounds, "CELLS_OF_ONE", 40)
+    queries = tables_of(asked(game))
+    assert len(queries) == len(before)
+    for query in queries:
+        assert sum(query.cells) <= 100
+        assert max(query.cells) <= 40
+
+
+def test_tables_may_be_left_out() -> None:
+    (game,) = pair_tables(ONE, ADD_REMOVE)
+
+    def names(mechanism: sf.Mixture) -> set[str]:
+        return {each.name for each in sf.plan(game.schema, epsilon=1, delta=1e-6, mechanism=mechanism).rounds}
+
+    assert names(sf.Mixture()) - names(sf.Mixture(pairs=None)) >= {DISTANCES, TABLES}
+    with pytest.raises(ArgumentError, match="pairs must be one of"):
+        sf.Mixture(pairs="all")  # type: ignore[arg-type]
+
+
+def test_rules_that_the_mixture_gives_no_mass_do_not_lose_what_was_spent() -> None:
+    """Rows that keep four equalities of columns with thirty categories are not found in a mixture of few rows."""
+    values = [f"v{i}" for i in range(30)]
+    drawn = np.random.default_rng(0).choice(values, (4, 200))
+    table = pd.DataFrame({f"{side}{i}": drawn[i] for i in range(4) for side in "ab"})
+    schema = {
+        "columns": {name: {"type": "category", "values": values} for name in table},
+        "constraints": [f"a{i} == b{i}" for i in range(4)],
+    }
+    release = sf.fit(table, schema, epsilon=0.5, delta=1e-6, mechanism=sf.Mixture(tuning=SHORT), insecure_seed=1)
+    assert isinstance(release.model, TiltedModel)
+    assert release.model.log_total > -math.inf
+
+
+# --- what is found
 
 
 def shares(rows: pd.DataFrame, *columns: str) -> FloatArray:
@@ -172,17 +249,9 @@ def test_a_table_is_trusted_as_far_as_the_model_was_wrong() -> None:
     assert (wrong.sd < 1.2).all()
 
 
-def test_tables_that_do_not_fit_into_one_question_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pairs take 3 tables of up to 21 x 21 cells; with the label as many again, twice as large."""
-    monkeypatch.setattr(pair_rounds, "CELLS_OF_ALL", 900)
-    made = sf.fit(people(2000), SCHEMA, epsilon=50.0, delta=1e-6, insecure_seed=1)
-    assert isinstance(made.model, TiltedModel)
-    assert all(len(table) == 2 for table in made.model.tilt.tables)
-
-
 def test_a_plan_tells_what_tables_cost() -> None:
     planned = sf.plan(SCHEMA, epsilon=1, delta=1e-6, rows=5000)
-    told = pair_notes(planned.public, sf.Mixture().tuning.pairs)
+    told = pair_notes(planned.public, 0.4, sf.Mixture().tuning.pairs)
     assert told == {"of the budget, tables of pairs": "40%", "pairs that tables are chosen from": 3}
     assert told.items() <= planned.notes.items()
     shares = {each.title: each.share for each in planned.rounds}

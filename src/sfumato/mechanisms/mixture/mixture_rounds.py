@@ -49,7 +49,11 @@ def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
     encoding = ScoreEncoding(tuning.histograms, tuning.labels)
     adapted = what_adapts(mechanism.adapt, public, "scores")
     refuse_alpha(mechanism.alpha, adapted, "scores")
-    paired = tuning.pairs.share if mechanism.pairs is not None and can_pair(public.layout) else 0.0
+    paired = 0.0
+    if mechanism.pairs is not None and can_pair(public.layout):
+        paired = tuning.pairs.share_beside_labels if adapted else tuning.pairs.share
+        labels = replace(tuning.labels, share=tuning.pairs.label_share)
+        encoding = replace(encoding, label_model=labels)
     aside = Adapting.of(adapted, encoding, public)
     kept = aside.kept * (1.0 - paired)
     opening = encoding.rounds(public, kept)
@@ -74,7 +78,7 @@ def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
         shares = (*shares, *pair_shares(paired, tuning.pairs))
     notes = _notes(number, cell_sd(public, public.mu, shares, opening), opening)
     if paired:
-        notes |= pair_notes(public, tuning.pairs)
+        notes |= pair_notes(public, paired, tuning.pairs)
     details = MixtureDetails(number, opening)
     rounds = as_rounds(shares, public.mu)
     return Plan(mechanism.name, "scores", public, public.mu, rounds, details, opening.expected_kl, notes)

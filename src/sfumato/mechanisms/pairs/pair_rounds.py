@@ -21,7 +21,7 @@ from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate, choose, joint_of, pairs_of, scatter
 from sfumato.mechanisms.pairs.tilting import Pool, PoolSize, Told, Total
 from sfumato.mechanisms.questions import unpack
-from sfumato.models.chains import Chains
+from sfumato.models.chains import STAGING, Chains
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.structural_zeros import refined, rule_parts, rule_tables
 from sfumato.models.tilt import Tilt
@@ -30,7 +30,9 @@ from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, MOST_TARG
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DISTANCES, TABLES = "distances", "tables"  # the rounds
-MOST_CANDIDATES = 40_000  # pairs that distances are asked of
+MOST_COLUMNS = 1 << 12  # whose pairs are listed
+MOST_CANDIDATES = 40_000  # tables that distances are asked of
+LEAST_POSSIBLE = 2.0 * STAGING.enough / STAGING.sure  # of rows, for those that keep rules to be found
 
 
 def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
@@ -43,19 +45,19 @@ def pair_shares(share: float, tuning: PairTuning) -> tuple[Share, ...]:
     return tuple(round for turn in zip(asked, bought, strict=True) for round in turn)
 
 
-def pair_notes(public: Public, tuning: PairTuning) -> dict[str, str | int | float]:
+def pair_notes(public: Public, share: float, tuning: PairTuning) -> dict[str, str | int | float]:
     """What a plan says of them: their part of the budget, and how many pairs they are chosen from, at the guess."""
-    each = tuning.share * tuning.distance_share / tuning.rounds * public.mu**2
+    each = share * tuning.distance_share / tuning.rounds * public.mu**2
     most = max(1, min(most_candidates(public, each, public.guess, tuning), MOST_CANDIDATES))
     return {
-        "of the budget, tables of pairs": f"{tuning.share:.0%}",
+        "of the budget, tables of pairs": f"{share:.0%}",
         "pairs that tables are chosen from": min(math.comb(len(public.layout.names), 2), most),
     }
 
 
 def can_pair(layout: Layout) -> bool:
-    """Whether there are pairs of columns to look at."""
-    return not layout.groups and len(layout.names) > 1
+    """Whether there are pairs of columns to look at, and not too many."""
+    return not layout.groups and 1 < len(layout.names) <= MOST_COLUMNS
 
 
 def most_candidates(public: Public, mu_squared: float, rows: float, tuning: PairTuning) -> int:
@@ -107,8 +109,8 @@ class Tilting:
         self.total = Total(float(marginals.counts.sum()), marginals.count_sd * math.sqrt(self.layout.classes))
         levels, zeros = self._levels()
         variance = plan.public.noise_factor * tuning.typical_tables / plan.spend(plan.repeats(TABLES)[-1])
-        size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
-        self.pool = Pool(Chains(model, zeros=zeros), levels, size, tuning)
+        self.size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
+        self.pool = Pool(self._chains(zeros, self.size.rows), levels, self.size, tuning)
         self.sizes = self.pool.tilt.sizes
         self.bought: dict[tuple[int, ...], Bought] = {}
         self.columns = self._columns()
@@ -136,6 +138,14 @@ class Tilting:
             return levels, Tilt(levels, self.layout.classes, (), np.zeros(0))
         levels = refined(levels, rule_parts(self.layout, rules))
         return levels, Tilt(levels, self.layout.classes, *rule_tables(self.layout, rules, levels))
+
+    def _chains(self, zeros: Tilt, rows: int) -> Chains:
+        """Rows where rules let them be; or anywhere, if the mixture puts next to none there: what was spent must not be
+        lost, and whoever draws rows of the release draws again.
+        """
+        chains = Chains(self.model, zeros=zeros)
+        log_share, _ = chains.log_possible(rows, np.random.default_rng(0))
+        return chains if log_share > math.log(LEAST_POSSIBLE) else Chains(self.model)
 
     def _model(self) -> TiltedModel:
         """Where the pool is."""
@@ -170,24 +180,27 @@ class Tilting:
         tuning, features = self.tuning, len(self.layout.names)
         mu_squared = self.plan.spend(self.plan.repeats(DISTANCES)[number - 1])
         most = most_candidates(self.plan.public, mu_squared, self.total.rows, tuning)
-        room = CELLS_OF_ALL // (max(self.sizes[:-1]) + 1) ** 2
-        pairs = pairs_of(features, max(1, min(most, MOST_CANDIDATES, room)), self._ties())
+        pairs = pairs_of(features, max(1, min(most, MOST_CANDIDATES)), self._ties())
         labelled = self.layout.classes > 1
         found = list(pairs)
-        with_label = [(*pair, features) for pair in pairs]
-        wanted = labelled and number >= tuning.label_round and 2 * len(pairs) <= most
-        if wanted and self._fit_together([*found, *with_label]):
-            found += with_label
+        early = number < tuning.label_round and not self.size.is_short
+        if labelled and not early and 2 * len(pairs) <= most:
+            found += [(*pair, features) for pair in pairs]
         joint = joint_of(self.sizes, self.total.rows, tuning, labelled=labelled)
-        if joint is not None and joint not in found and self._fit_together([*found, joint]):
+        if joint is not None and joint not in found:
             found.append(joint)
-        return found
+        return self._fitting(found)
 
-    def _fit_together(self, tables: list[tuple[int, ...]]) -> bool:
-        """Whether one question can be of all of these."""
-        sizes = [*(size + 1 for size in self.sizes[:-1]), self.sizes[-1]]
-        cells = [math.prod(sizes[j] for j in table) for table in tables]
-        return max(cells) <= CELLS_OF_ONE and sum(cells) <= CELLS_OF_ALL
+    def _fitting(self, tables: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Those that go into one question, the first ones first: none is too large, nor all of them together."""
+        sizes = [*(size + 1 for size in self.sizes[:-1]), self.sizes[-1]]  # with what fits no bin
+        found, cells = [], 0
+        for table in tables:
+            more = math.prod(sizes[j] for j in table)
+            if more <= CELLS_OF_ONE and cells + more <= CELLS_OF_ALL:
+                found.append(table)
+                cells += more
+        return found
 
     def _ties(self) -> FloatArray:
         """How strongly the mixture ties each pair of columns: the mean of squared correlations over components."""

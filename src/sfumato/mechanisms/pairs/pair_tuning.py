@@ -14,9 +14,18 @@ class PairTuning:
     """How tables are chosen, bought and followed."""
 
     share: float = option(0.4, help="Part of the budget for tables and their choice.", unit="of mu^2", source=PAIRS)
+    share_beside_labels: float = option(0.3, help="The same where labels are adapted.", unit="of mu^2", source=PAIRS)
+    label_share: float = option(
+        0.3, help="Part of what tables leave for labels, where they are adapted.", unit="share", source=PAIRS
+    )
     distance_share: float = option(0.1, help="Part of that for choosing them.", unit="share", source=PAIRS)
     rounds: int = option(3, help="How often tables are chosen and bought.", unit="rounds", source=PAIRS)
-    label_round: int = option(3, help="The first round whose tables may have the label.", unit="round", source=PAIRS)
+    label_round: int = option(
+        3,
+        help="The first round whose tables may have the label; the first of all where noise is small.",
+        unit="round",
+        source=PAIRS,
+    )
     levels: int = option(16, help="Levels of a column at the most.", source=PAIRS)
     joint_rows: float = option(
         8.0, help="Rows that a cell of a table of many columns has on average, at the least.", unit="rows", source=ROUND

@@ -9,7 +9,7 @@ p proportional to q exp(theta . f), f the cells that a row is in, and theta solv
 
 which is smooth and convex; N = n + s_n^2 L. Expectations under q are taken over a pool of rows that follows the tilt:
 whenever the weights of its rows become uneven, it is drawn anew from what the tilt is by then, by steps that keep it
-(`models.chains`). docs/proofs/pair-tables.md, sections 3 and 4. No row of the private table is near.
+(`models.chains`). docs/proofs/pair-tables.md, section 5. No row of the private table is near.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ class PoolSize:
 
     rows: int
     doubt: float
+    is_short: bool = False  # whether more rows than the limit would be needed: noise is small
 
     @classmethod
     def of(cls, total: float, table_variance: float, columns: int, tuning: PairTuning) -> PoolSize:
@@ -66,9 +67,8 @@ class PoolSize:
         fewest, most = tuning.pools
         rows = int(np.clip(needed, fewest, most))
         least, slope, largest = tuning.doubts
-        return cls(
-            min(rows, max(1000, tuning.pool_cells // columns)), float(np.clip(slope * needed / rows, least, largest))
-        )
+        doubt = float(np.clip(slope * needed / rows, least, largest))
+        return cls(min(rows, max(1000, tuning.pool_cells // columns)), doubt, needed > most)
 
 
 class Pool:

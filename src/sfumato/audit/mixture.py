@@ -201,8 +201,6 @@ def file_numbers(release: Release, room: int = 0) -> FloatArray:
     """Every number in a release file: the arrays, each filled up with zeros to `room`, and all that its document
     says.
     """
-    if isinstance(release.model, TiltedModel):
-        return _tilted_numbers(release.model)
     document, found = contents(release)
     arrays = list(found.values())
     if isinstance(release.model, GeneratorModel):
@@ -212,13 +210,6 @@ def file_numbers(release: Release, room: int = 0) -> FloatArray:
     parts = [np.ravel(array).astype(np.float64) for array in arrays]
     parts = [np.pad(part, (0, max(room - len(part), 0))) for part in parts]
     return np.concatenate([*parts, list(_numbers(document))])
-
-
-def _tilted_numbers(model: TiltedModel) -> FloatArray:
-    """The mixture and what tables made of it in all: how many cells they have is chosen by noisy answers."""
-    _, arrays = model.base.to_arrays()
-    parts = [np.ravel(array).astype(np.float64) for array in arrays.values()]
-    return np.concatenate([*parts, model.class_weights, [model.log_total, len(model.tilt.tables)]])
 
 
 def _generator_arrays(model: GeneratorModel, found: NamedArrays) -> list[Any]:

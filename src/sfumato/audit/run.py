@@ -43,7 +43,7 @@ class Audit:
 
 
 AUDITS = {
-    "mixture": Audit("a whole fit of the bare mixture, from the table to the released file", mixture),
+    "mixture": Audit("a whole fit of the mixture, from the table to the released file", mixture),
     "mixture-affine": Audit("the same in data units", affine),
     "mixture-components": Audit("the same with several components a class", components),
     "mixture-adapt": Audit("the same with adapted labels", adapted),

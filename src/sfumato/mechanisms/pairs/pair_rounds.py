@@ -88,7 +88,8 @@ class Bought:
         s^2 / (1 + r^2 M) beside a q that is trusted.
         """
         wrong = ((self.counts - self.expected) ** 2 - self.sd**2 - self.expected).sum() / (self.expected**2).sum()
-        return Told(columns, self.counts, self.sd / np.sqrt(1.0 + max(float(wrong), 0.0) * self.expected))
+        trust = 1.0 + max(float(wrong), 0.0) * self.expected
+        return Told(columns, self.counts, np.full(len(trust), self.sd), trust)
 
 
 def tilt_by_tables(
@@ -170,7 +171,7 @@ class Tilting:
             np.add.at(counts, level, (self.marginals.weights[:, None] * masses).T * self.total.rows)
             bins = np.bincount(level, minlength=self.sizes[j])
             noise = np.repeat(float(sd) * np.sqrt(bins), self.layout.classes)
-            found.append(Told((j, *label), counts.ravel(), noise))
+            found.append(Told((j, *label), counts.ravel(), noise, np.ones(len(noise))))
         return found
 
     # --- choosing

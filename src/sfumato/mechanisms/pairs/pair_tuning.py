@@ -56,3 +56,6 @@ class PairTuning:
         unit="of the variance of their count",
         source=PAIRS,
     )
+    trusted: float = option(
+        3.0, help="Rows of the pool for each row that the mixture is trusted like, at the least.", source=PAIRS
+    )

@@ -31,17 +31,23 @@ CORRECTIONS = 20  # that L-BFGS remembers
 EPS = float(np.finfo(float).eps)
 SMALL = 1e-10  # relative change of the dual below which it is solved
 STEP_BISECTIONS = 20
+LARGEST = 20.0  # what a weight falls to at the most
+ATTEMPTS = 4  # to settle
+ROOM = 2.0  # for cells that other weights lower
 MISSED = 0.7  # in the logarithm of the mass: rows have missed as much of it as they saw
 MORE_DOUBT = 1.5  # times as much, where that happened
 
 
 @dataclass(frozen=True)
 class Told:
-    """What noisy answers say of a table of some columns: the counts of its cells, flat, and their noise."""
+    """What noisy answers say of a table of some columns: the counts of its cells, flat, their noise, and how many times
+    as uncertain the mixture is there as so many of its rows would be.
+    """
 
     columns: tuple[int, ...]
     counts: FloatArray
     sd: FloatArray
+    trust: FloatArray
 
 
 @dataclass(frozen=True)
@@ -118,17 +124,40 @@ class Pool:
         Rows that were moved a little at a time may have missed where the tilt has put mass. Then the tilt is halved,
         and cells that few rows are in are doubted more.
         """
+        for _ in range(ATTEMPTS):
+            self._converge(told, total)
+            if self._is_sure():
+                return
+            self._back_off()
+        self.tilt = self.tilt.reweighted(np.zeros(self.tilt.cells))  # the mixture itself, which is sure
+        self._draw_anew()
+
+    def _converge(self, told: Sequence[Told], total: Total) -> None:
+        """Solve over rows drawn anew, until that changes little."""
         for turn in range(self.tuning.settlings):
-            before = self.log_total
-            self._draw_anew()
-            if self.log_total > before + MISSED:
-                self.doubt *= MORE_DOUBT
-                self.tilt = self.tilt.reweighted(self.tilt.weights / 2.0)
-                self._draw_anew()
+            if not self._agrees():
+                self._back_off()
             share, whole = self._step(told, total)
             tell(Step(turn + 1, self.tuning.settlings, 1.0 - share))
             if whole and share >= self.tuning.settled:
-                break
+                return
+
+    def _is_sure(self) -> bool:
+        """Whether other rows find no more mass than these."""
+        _, found, _ = settle(self.chains, self.tilt, len(self.rows), self.rng)
+        return found <= self.log_total + MISSED
+
+    def _agrees(self) -> bool:
+        """Draw rows anew, and see whether the tilt has about the mass that rows found before."""
+        before = self.log_total
+        self._draw_anew()
+        return self.log_total <= before + MISSED
+
+    def _back_off(self) -> None:
+        """Halve the tilt, and doubt more."""
+        self.doubt *= MORE_DOUBT
+        self.tilt = self.tilt.reweighted(self.tilt.weights / 2.0)
+        self._draw_anew()
 
     def _draw_anew(self) -> None:
         """Rows of the tilt as it is, drawn from the mixture in stages."""
@@ -148,11 +177,15 @@ class Pool:
         all the way was gone.
         """
         cells = _cells(self.tilt, self.rows)
-        y, sd = np.concatenate([t.counts for t in told]), np.concatenate([t.sd for t in told])
         now = self.tilt.weights
+        # A mixture known by so many rows is trusted like a part of them at the most: counts are taken as of fewer rows.
+        unit = max(1.0, self.tuning.trusted * total.rows / len(self.rows))
+        fewer = Total(total.rows / unit, total.sd / unit)
+        y, sd, trust = (np.concatenate([getattr(t, name) for t in told]) for name in ("counts", "sd", "trust"))
         # What the rows of the pool say of a cell is as uncertain as their number: N p is known to N sqrt(p / rows).
-        counted = self.doubt * total.rows**2 * (cells.T @ self.shares) / len(self.rows)
-        moved = solve(cells, now, y, np.sqrt(sd**2 + counted), total, self.tuning.steps) - now
+        counted = self.doubt * fewer.rows**2 * (cells.T @ self.shares) / len(self.rows)
+        noise = np.sqrt((sd / unit) ** 2 / trust + counted / np.sqrt(trust))
+        moved = solve(cells, now, y / unit, noise, fewer, self.tuning.steps) - now
         gain = cells @ moved
         step, share = reach(gain, self.tuning.effective)
         weighed = np.exp(step * (gain - gain.max()))
@@ -195,7 +228,14 @@ def solve(cells: csr_array, now: FloatArray, y: FloatArray, sd: FloatArray, tota
         slope = rows * (back @ weighed) / mass - y + sd**2 * theta
         return float(value), slope * scale
 
-    found, _, _ = fmin_l_bfgs_b(dual, np.zeros(len(now)), m=CORRECTIONS, factr=SMALL / EPS, maxiter=steps)
+    # No cell is raised much further than to what its noisy count may stand for: what few rows of a pool say would be
+    # weighed without end, and rows that are in several such cells may come up later than here.
+    most = np.log((np.maximum(y, 0.0) + 2.0 * sd + 1.0) / np.where(hit, total.rows * share, 1.0))
+    inverse = np.where(hit, 1.0 / np.where(hit, scale, 1.0), 0.0)
+    bounds = np.stack([np.minimum(-LARGEST - now, 0.0), np.maximum(most, 0.0) + ROOM], axis=1) * inverse[:, None]
+    found, _, _ = fmin_l_bfgs_b(
+        dual, np.zeros(len(now)), bounds=bounds, m=CORRECTIONS, factr=SMALL / EPS, maxiter=steps
+    )
     return np.asarray(now + scale * found)
 
 

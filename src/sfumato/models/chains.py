@@ -294,6 +294,7 @@ class _Block:
             self.apart[:, run] = rows.latent[:, run] - chains.mixture.means[c][:, None]
         self.levels = tilt.levels_of(rows.codes, rows.labels)
         self.places = tilt.places(self.levels)
+        self.total = tilt.weights.take(self.places).sum(axis=0)
         if chains.labeller is not None:
             self.logits = chains._logits(rows)
             self.log_label = chains._log_label(self.logits, rows.own, rows.labels)
@@ -336,7 +337,8 @@ class _Block:
         for k, run in self.class_runs:
             codes[run] = self.chains.encoder.columns[j].codes_at(latent[run], k)
         rise = self.tilt.level_of(j, codes) - self.levels[j]
-        gain = self._gain(j, rise)
+        more = self._gain(j, rise)
+        gain = self._under_ceiling(more)
         if self.chains.labeller is not None:
             logits, log_label = self._label_with(j, codes)
             gain += log_label - self.log_label
@@ -346,6 +348,7 @@ class _Block:
         self.apart[j] += step
         np.copyto(rows.codes[j], codes, where=taken)
         self._shift(j, rise * taken)
+        self.total += np.where(taken, more, 0.0)
         if self.chains.labeller is not None:
             np.copyto(self.logits, logits, where=taken)
             np.copyto(self.log_label, log_label, where=taken)
@@ -355,7 +358,7 @@ class _Block:
         """Propose a label of every row from its law given the class and the bins."""
         rows, column = self.rows, len(self.levels) - 1
         labels = self.chains._relabelled(self.logits, rows.own, rng)
-        gain = self._gain(column, labels.astype(np.int32) - self.levels[column])
+        gain = self._under_ceiling(self._gain(column, labels.astype(np.int32) - self.levels[column]))
         rows.labels = np.where(-rng.standard_exponential(len(rows)) < gain, labels, rows.labels)
 
     def _gain(self, j: int, rise: Int32Array) -> FloatArray:
@@ -367,6 +370,14 @@ class _Block:
         with np.errstate(invalid="ignore"):  # -inf both: it stays
             gain[crossing] = self.tilt.weights.take(to).sum(axis=0) - self.tilt.weights.take(at).sum(axis=0)
         return gain
+
+    def _under_ceiling(self, more: FloatArray) -> FloatArray:
+        """What rows gain where the weights of their cells add up to the ceiling at the most."""
+        if self.tilt.ceiling == np.inf:
+            return more
+        with np.errstate(invalid="ignore"):  # -inf both: it stays
+            after = np.minimum(self.total + more, self.tilt.ceiling)
+            return np.asarray(after - np.minimum(self.total, self.tilt.ceiling))
 
     def _shift(self, j: int, rise: Int32Array) -> None:
         """Raise the levels of column j."""
@@ -411,7 +422,7 @@ def settle(chains: Chains, tilt: Tilt, n: int, rng: np.random.Generator) -> tupl
         log_total, variance = log_total + float(log_share), variance + float(share.var()) / len(rows)
         rows = rows.take(_resampled(share, n, rng))
         done = min(done + step, 1.0)
-        partial = tilt.reweighted(done * tilt.weights)
+        partial = tilt.scaled(done)
         for _ in range(STAGING.sweeps):
             chains.sweep(rows, partial, rng)
         if done == 1.0:

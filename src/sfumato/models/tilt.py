@@ -32,12 +32,15 @@ class Tilt:
         classes: How many classes there are; the levels of the label, which is the column after the features.
         tables: For each table its columns.
         weights: The weight of every cell, one table after the other, each in C order; -inf where no row can be.
+        ceiling: What the weights of a row's cells add up to at the most: a rare row that is in several cells of large
+            weight would otherwise count for more than anything that tables speak of.
     """
 
     levels: tuple[IntArray, ...]
     classes: int
     tables: tuple[tuple[int, ...], ...]
     weights: FloatArray
+    ceiling: float = np.inf
 
     def __post_init__(self) -> None:
         columns = range(len(self.levels) + 1)
@@ -143,7 +146,7 @@ class Tilt:
         return tails[columns]
 
     def log_weights(self, levels: Sequence[Int32Array], tables: Sequence[int] | IntArray | None = None) -> FloatArray:
-        """The weights of the cells that each row is in, added up.
+        """The weights of the cells that each row is in, added up, and under the ceiling where all tables are meant.
 
         Args:
             levels: Those of `levels_of`.
@@ -175,7 +178,8 @@ class Tilt:
         """
         cells = sum(prod(self.sizes[j] for j in table) for table in tables)
         more = np.zeros(cells) if weights is None else weights
-        return Tilt(self.levels, self.classes, (*self.tables, *tables), np.concatenate([self.weights, more]))
+        all_weights = np.concatenate([self.weights, more])
+        return Tilt(self.levels, self.classes, (*self.tables, *tables), all_weights, self.ceiling)
 
     def split(self) -> tuple[Tilt, Tilt]:
         """The tables that weigh, and those that only say where no row can be."""
@@ -185,9 +189,14 @@ class Tilt:
         for wanted in (False, True):
             which = [t for t, zero in enumerate(only) if zero == wanted]
             weights = np.concatenate([np.zeros(0), *(self.weights[slice(*bounds[t])] for t in which)])
-            parts.append(Tilt(self.levels, self.classes, tuple(self.tables[t] for t in which), weights))
+            ceiling = np.inf if wanted else self.ceiling
+            parts.append(Tilt(self.levels, self.classes, tuple(self.tables[t] for t in which), weights, ceiling))
         return parts[0], parts[1]
 
-    def reweighted(self, weights: FloatArray) -> Tilt:
+    def reweighted(self, weights: FloatArray, ceiling: float = np.inf) -> Tilt:
         """The same tables with other weights."""
-        return replace(self, weights=weights)
+        return replace(self, weights=weights, ceiling=ceiling)
+
+    def scaled(self, share: float) -> Tilt:
+        """A share of the tilt, above 0."""
+        return replace(self, weights=share * self.weights, ceiling=share * self.ceiling)

@@ -62,6 +62,7 @@ class _Facts(BaseModel):
     levels: Annotated[tuple[_Levels, ...], Field(fail_fast=True)]  # how many each feature has
     tables: Annotated[tuple[_Table, ...], Field(fail_fast=True, max_length=LIMITS.tables)]
     impossible: Annotated[int, Field(strict=True, ge=0, le=MOST_TILTED)]  # cells
+    ceiling: Annotated[float, Field(ge=-LIMITS.log_total, le=LIMITS.log_total)] | None = None
     log_total: Annotated[float, Field(ge=-LIMITS.log_total, le=LIMITS.log_total)]
     log_total_sd: Annotated[float, Field(ge=0, le=LIMITS.log_total)]
 
@@ -223,7 +224,7 @@ class TiltedModel:
             for j, level in zip(unknown, combination, strict=True):
                 levels[j] = np.full(len(total), level, np.int32)
             total = np.logaddexp(total, log_share + self.tilt.log_weights(levels, touched))
-        return total + self.tilt.log_weights(levels, others)
+        return np.minimum(total + self.tilt.log_weights(levels, others), self.tilt.ceiling)
 
     def _combinations(self, columns: list[int], k: int) -> Iterator[tuple[float, tuple[int, ...]]]:
         """Levels of columns, and the log of how often the mixture has them in class k."""
@@ -257,6 +258,7 @@ class TiltedModel:
             "levels": list(self.tilt.sizes[:-1]),
             "tables": [list(table) for table in self.tilt.tables],
             "impossible": len(impossible),
+            "ceiling": None if self.tilt.ceiling == np.inf else self.tilt.ceiling,
             "log_total": self.log_total,
             "log_total_sd": self.log_total_sd,
         }
@@ -297,7 +299,7 @@ class TiltedModel:
         rising = (np.diff(impossible) > 0).all() and ((impossible >= 0) & (impossible < len(weights))).all()
         insist(rising, "the impossible cells of its tilt are not places of cells, in order")
         weights[impossible] = -np.inf
-        tilt = Tilt(levels, layout.classes, told.tables, weights)
+        tilt = Tilt(levels, layout.classes, told.tables, weights, np.inf if told.ceiling is None else told.ceiling)
         _check_expected(tilt, arrays["tilt.expected"], insist)
         return cls(base, tilt, arrays["tilt.expected"], told.log_total, told.log_total_sd)
 

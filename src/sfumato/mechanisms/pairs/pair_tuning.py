@@ -59,3 +59,8 @@ class PairTuning:
     trusted: float = option(
         3.0, help="Rows of the pool for each row that the mixture is trusted like, at the least.", source=PAIRS
     )
+    under_ceiling: float = option(
+        0.9999,
+        help="Rows whose weights stay as they are; those of the others are cut to the largest of these.",
+        source=ROUND,
+    )

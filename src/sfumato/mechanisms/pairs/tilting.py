@@ -31,7 +31,7 @@ CORRECTIONS = 20  # that L-BFGS remembers
 EPS = float(np.finfo(float).eps)
 SMALL = 1e-10  # relative change of the dual below which it is solved
 STEP_BISECTIONS = 20
-LARGEST = 20.0  # what a weight falls to at the most
+LOWEST_WEIGHT = 20.0  # below 0, of a cell
 ATTEMPTS = 4  # to settle
 ROOM = 2.0  # for cells that other weights lower
 MISSED = 0.7  # in the logarithm of the mass: rows have missed as much of it as they saw
@@ -112,7 +112,8 @@ class Pool:
         for turn in range(self.tuning.refreshes):
             if self.shares.max() > self.shares.min():
                 self._refresh()
-            self.tilt = goal.reweighted(np.concatenate([self.tilt.weights, np.zeros(goal.cells - self.tilt.cells)]))
+            more = np.zeros(goal.cells - self.tilt.cells)
+            self.tilt = goal.reweighted(np.concatenate([self.tilt.weights, more]), self.tilt.ceiling)
             share, whole = self._step(told, total)
             tell(Step(turn + 1, self.tuning.refreshes, 1.0 - share))
             if whole and share >= self.tuning.settled:
@@ -156,7 +157,7 @@ class Pool:
     def _back_off(self) -> None:
         """Halve the tilt, and doubt more."""
         self.doubt *= MORE_DOUBT
-        self.tilt = self.tilt.reweighted(self.tilt.weights / 2.0)
+        self.tilt = self.tilt.scaled(0.5)
         self._draw_anew()
 
     def _draw_anew(self) -> None:
@@ -188,12 +189,22 @@ class Pool:
         moved = solve(cells, now, y / unit, noise, fewer, self.tuning.steps) - now
         gain = cells @ moved
         step, share = reach(gain, self.tuning.effective)
-        weighed = np.exp(step * (gain - gain.max()))
-        self.log_total += float(np.log(weighed.mean()) + step * gain.max())
+        before, after = cells @ now, cells @ (now + step * moved)
+        ceiling = _quantile(after, np.exp(step * (gain - gain.max())), self.tuning.under_ceiling)
+        rise = np.minimum(after, ceiling) - np.minimum(before, self.tilt.ceiling)
+        weighed = np.exp(rise - rise.max())
+        self.log_total += float(np.log(weighed.mean()) + rise.max())
         self.log_total_variance += float(weighed.var() / weighed.mean() ** 2 / len(weighed))
         self.shares = weighed / weighed.sum()
-        self.tilt = self.tilt.reweighted(now + step * moved)
+        self.tilt = self.tilt.reweighted(now + step * moved, ceiling)
         return share, step == 1.0
+
+
+def _quantile(values: FloatArray, weights: FloatArray, share: float) -> float:
+    """The value that this share of the weights is at or below."""
+    order = np.argsort(values)
+    upto = np.cumsum(weights[order])
+    return float(values[order[min(int(np.searchsorted(upto, share * upto[-1])), len(order) - 1)]])
 
 
 def _cells(tilt: Tilt, rows: Rows) -> csr_array:
@@ -232,7 +243,8 @@ def solve(cells: csr_array, now: FloatArray, y: FloatArray, sd: FloatArray, tota
     # weighed without end, and rows that are in several such cells may come up later than here.
     most = np.log((np.maximum(y, 0.0) + 2.0 * sd + 1.0) / np.where(hit, total.rows * share, 1.0))
     inverse = np.where(hit, 1.0 / np.where(hit, scale, 1.0), 0.0)
-    bounds = np.stack([np.minimum(-LARGEST - now, 0.0), np.maximum(most, 0.0) + ROOM], axis=1) * inverse[:, None]
+    lower, upper = np.minimum(-LOWEST_WEIGHT - now, 0.0) * inverse, (np.maximum(most, 0.0) + ROOM) * inverse
+    bounds = list(zip(lower.tolist(), upper.tolist(), strict=True))
     found, _, _ = fmin_l_bfgs_b(
         dual, np.zeros(len(now)), bounds=bounds, m=CORRECTIONS, factr=SMALL / EPS, maxiter=steps
     )

@@ -1,6 +1,6 @@
 """What rows sampled from a release of UCI Adult are worth to a classifier.
 
-    python -m benchmarks.adult [--releases 5] [--epsilon 1] [--mechanism slicing] [--adapt] [--times 1] [--rows 30000]
+    python -m benchmarks.adult [--releases 5] [--epsilon 1] [--mechanism slicing] [--adapt] [--bare] [--times 1] [--rows 30000]
 
 Each release is fitted on the train split with fresh secure noise at delta = 1/32561. Default LightGBM is trained on as
 many synthetic rows as there were real ones (or so many times as many) and scored by AUC on the real test split. Nothing
@@ -29,6 +29,7 @@ def main() -> None:
     parser.add_argument("--mechanism", default="mixture")
     parser.add_argument("--form", help="of slicing: central or rows")
     parser.add_argument("--adapt", action="store_true", help="adapt the labels")
+    parser.add_argument("--bare", action="store_true", help="the mixture without tables of pairs")
     parser.add_argument("--times", type=int, default=1, help="synthetic rows for each real one")
     parser.add_argument("--rows", type=int, help="a public guess at the number of rows; none by default")
     arguments = parser.parse_args()
@@ -41,7 +42,7 @@ def main() -> None:
 
     said = {"adapt": "labels" if arguments.adapt else None, "form": arguments.form}
     said = {name: value for name, value in said.items() if value is not None}
-    mechanism = kind(arguments.mechanism)(**said)
+    mechanism = kind(arguments.mechanism)(**said, **({"pairs": None} if arguments.bare else {}))
     adjacency = "replace-one" if arguments.form == "rows" else "add-remove"
     scores, distances, seconds = [], [], []
     for _ in range(arguments.releases):
@@ -63,6 +64,7 @@ def main() -> None:
         "epsilon": arguments.epsilon,
         "mechanism": arguments.mechanism,
         **said,
+        "bare": arguments.bare,
         "adjacency": adjacency,
         "rows": arguments.rows,
         "times": arguments.times,

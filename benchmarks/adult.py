@@ -1,6 +1,6 @@
 """What rows sampled from a release of UCI Adult are worth to a classifier.
 
-    python -m benchmarks.adult [--releases 5] [--epsilon 1] [--mechanism slicing] [--adapt] [--bare] [--times 1] [--rows 30000]
+    python -m benchmarks.adult [--releases 5] [--epsilon 1] [--mechanism slicing] [--adapt] [--bare] [--times 1]
 
 Each release is fitted on the train split with fresh secure noise at delta = 1/32561. Default LightGBM is trained on as
 many synthetic rows as there were real ones (or so many times as many) and scored by AUC on the real test split. Nothing

@@ -36,7 +36,7 @@ def people(unreadable: float) -> pd.DataFrame:
 
 
 def drawn(table: pd.DataFrame, top: int, seed: int = 1) -> pd.DataFrame:
-    release = sf.fit(table, schema(top), epsilon=1, delta=1e-6, insecure_seed=seed)
+    release = sf.fit(table, schema(top), epsilon=1, delta=1e-6, mechanism=sf.Mixture(pairs=None), insecure_seed=seed)
     return release.sample(DRAWN, seed=2)
 
 

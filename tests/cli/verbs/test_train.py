@@ -146,7 +146,7 @@ PLAN = ("--mechanism", "slicing")
 
 # --- what is refused
 
-FOR_SLICING = "is for mechanism slicing; mixture has --components, --adapt, "
+FOR_SLICING = "is for mechanism slicing; mixture has --components, --pairs, --adapt, "
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "a mixture": (
         ("train", "r.sfumato"),

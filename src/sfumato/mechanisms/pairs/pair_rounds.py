@@ -170,7 +170,10 @@ class Tilting:
             counts = np.zeros((self.sizes[j], self.layout.classes))
             np.add.at(counts, level, (self.marginals.weights[:, None] * masses).T * self.total.rows)
             bins = np.bincount(level, minlength=self.sizes[j])
-            noise = np.repeat(float(sd) * np.sqrt(bins), self.layout.classes)
+            # Of many bins that hold next to nothing the cleaned distribution knows so: no more of them than have rows
+            # above the noise can be wrong.
+            held = np.clip(counts / float(sd), 1.0, bins[:, None])
+            noise = (float(sd) * np.sqrt(held)).ravel()
             found.append(Told((j, *label), counts.ravel(), noise, np.ones(len(noise))))
         return found
 

@@ -15,7 +15,7 @@ from tests.models.small_mixtures import SIZES, cells, counts, mixture, shares, t
 from sfumato.encoding.affine import Affine
 from sfumato.errors import ArgumentError
 from sfumato.models import GivenCell, MixtureModel, Tilt
-from sfumato.models.chains import Chains, Rows, settle
+from sfumato.models.chains import Chains, Rows, resampled, settle
 from sfumato.schema.layout import FloatArray, IntArray
 
 FALSE_ALARM = 1e-7
@@ -258,3 +258,11 @@ def test_what_none_of_a_few_rows_keeps_is_rare_and_not_impossible() -> None:
     log_share, sd = Chains(mixture(), zeros=zeros).log_possible(100, np.random.default_rng(0))
     assert log_share == pytest.approx(np.log(0.005))
     assert 0.0 < sd < 2.0
+
+
+def test_rows_come_by_weight_within_one() -> None:
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.ones(50))
+    counts = np.bincount(resampled(shares, 1000, rng), minlength=50)
+    assert counts.sum() == 1000
+    assert (np.abs(counts - 1000 * shares) < 1.0 + 1e-9).all()

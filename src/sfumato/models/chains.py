@@ -420,7 +420,7 @@ def settle(chains: Chains, tilt: Tilt, n: int, rng: np.random.Generator) -> tupl
         log_share = logsumexp(step * weights) - np.log(len(rows))
         share = np.exp(step * weights - log_share)
         log_total, variance = log_total + float(log_share), variance + float(share.var()) / len(rows)
-        rows = rows.take(_resampled(share, n, rng))
+        rows = rows.take(resampled(share, n, rng))
         done = min(done + step, 1.0)
         partial = tilt.scaled(done)
         for _ in range(STAGING.sweeps):
@@ -449,7 +449,7 @@ def _step(weights: FloatArray, most: float) -> float:
     return high
 
 
-def _resampled(share: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
+def resampled(share: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
     """Rows by weight: n equal steps through the shares from a random start, so each comes within 1 of its share."""
     upto = np.cumsum(share)
     at = (np.arange(n) + rng.random()) / n * upto[-1]

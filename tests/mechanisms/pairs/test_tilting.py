@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
-from sfumato.mechanisms.pairs.tilting import PoolSize, Total, reach, solve, systematic
+from sfumato.mechanisms.pairs.tilting import PoolSize, Total, reach, solve
 from sfumato.schema.layout import FloatArray
 
 STATES = np.array(list(itertools.product(range(2), range(3), range(2))))
@@ -83,14 +83,6 @@ def test_a_step_goes_as_far_as_rows_reach() -> None:
     assert share < 0.5
     weighed = np.exp(step * gain)
     assert weighed.sum() ** 2 / (weighed**2).sum() / 1000 == pytest.approx(0.5, abs=1e-3)
-
-
-def test_rows_come_by_weight_within_one() -> None:
-    rng = np.random.default_rng(0)
-    shares = rng.dirichlet(np.ones(50))
-    counts = np.bincount(systematic(shares, 1000, rng), minlength=50)
-    assert counts.sum() == 1000
-    assert (np.abs(counts - 1000 * shares) < 1.0 + 1e-9).all()
 
 
 @pytest.mark.parametrize("rows", [0.0, 1.0, 50.0, 5e4, 1e9])

@@ -75,23 +75,23 @@ def _beside(before: Counted, seen: Counted, starts: IntArray | None) -> Counted:
     """A column's counts with one more look: at finer bins, or where there was nothing to look into once more at the
     same. Rows in no bin, and those whose cell is missing, are counted at every look.
     """
-    nowhere, nowhere_sd = _averaged(before.nowhere, before.nowhere_sd, seen.nowhere, seen.sd)
+    nowhere, nowhere_sd = averaged(before.nowhere, before.nowhere_sd, seen.nowhere, seen.sd)
     if starts is None and not before.finer:
-        cells, sd = _averaged(before.cells, before.sd, seen.cells, seen.sd)
+        cells, sd = averaged(before.cells, before.sd, seen.cells, seen.sd)
         return Counted(cells, sd, nowhere, nowhere_sd)
     looks, size = before.finer, len(before.finer[-1].starts if starts is None else starts)
     if starts is None:
         last = looks[-1]
-        looks = (*looks[:-1], Look(last.starts, *_averaged(last.counts, last.sd, seen.cells[:, :size], seen.sd)))
+        looks = (*looks[:-1], Look(last.starts, *averaged(last.counts, last.sd, seen.cells[:, :size], seen.sd)))
     else:
         looks = (*looks, Look(starts, seen.cells[:, :size], seen.sd))
     cells = before.cells.copy()
     if seen.cells.shape[1] > size:
-        cells[:, -1], _ = _averaged(cells[:, -1], before.nowhere_sd, seen.cells[:, -1], seen.sd)
+        cells[:, -1], _ = averaged(cells[:, -1], before.nowhere_sd, seen.cells[:, -1], seen.sd)
     return replace(before, cells=cells, nowhere=nowhere, nowhere_sd=nowhere_sd, finer=looks)
 
 
-def _averaged(one: FloatArray, one_sd: float, other: FloatArray, other_sd: float) -> tuple[FloatArray, float]:
+def averaged(one: FloatArray, one_sd: float, other: FloatArray, other_sd: float) -> tuple[FloatArray, float]:
     """Two noisy answers about the same, by their precision, and the noise that is left."""
     weight = other_sd**-2 / (other_sd**-2 + one_sd**-2)
     return one + weight * (other - one), (1.0 - weight) ** 0.5 * one_sd

@@ -16,6 +16,7 @@ from sfumato.encoding.marginals import Marginals
 from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, repeated
+from sfumato.mechanisms.encodings.column_looks import averaged
 from sfumato.mechanisms.pairs.pair_levels import levels_of
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate, choose, joint_of, pairs_of, scatter
@@ -75,9 +76,7 @@ class Bought:
 
     def again(self, counts: FloatArray, sd: float) -> None:
         """Bought once more: both by their precision."""
-        weight = sd**-2 / (sd**-2 + self.sd**-2)
-        self.counts = self.counts + weight * (counts - self.counts)
-        self.sd = math.sqrt(1.0 - weight) * self.sd
+        self.counts, self.sd = averaged(self.counts, self.sd, counts, sd)
 
     def told(self, columns: tuple[int, ...]) -> Told:
         """What it tells, trusted as far as the model was wrong.
@@ -128,8 +127,7 @@ class Tilting:
             chosen = choose(seen, budget, noise, self.total.rows, self.tuning)
             self._buy(buying.title, [seen[i] for i in chosen], budget)
             self.pool.follow(self._told(), self.total)
-        told = self._told()
-        self.pool.settle(told, self.total)
+        self.pool.settle(self._told(), self.total)
         return self._model()
 
     def _levels(self) -> tuple[tuple[IntArray, ...], Tilt]:

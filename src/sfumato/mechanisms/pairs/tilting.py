@@ -22,7 +22,7 @@ from scipy.optimize import fmin_l_bfgs_b
 from scipy.sparse import csr_array
 
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
-from sfumato.models.chains import Chains, Rows, settle
+from sfumato.models.chains import Chains, Rows, resampled, settle
 from sfumato.models.tilt import Tilt
 from sfumato.progress import Step, tell
 from sfumato.schema.layout import FloatArray, IntArray
@@ -98,14 +98,14 @@ class Pool:
     def expected(self, tables: Sequence[tuple[int, ...]]) -> list[FloatArray]:
         """The share of each cell of some tables, flat."""
         levels = self.tilt.levels_of(self.rows.codes, self.rows.labels)
-        seen = Tilt(self.tilt.levels, self.tilt.classes, (), np.zeros(0))
+        seen = Tilt(self.tilt.levels, self.tilt.classes, (), np.zeros(0)).with_tables(tables)
         found = []
-        for table in tables:
-            alone = seen.with_tables([table])
-            found.append(np.asarray(np.bincount(alone.places(levels)[0], self.shares, alone.cells), np.float64))
+        for t, start in enumerate(seen.starts[:-1]):
+            places = seen.places(levels, [t])[0] - start
+            found.append(np.asarray(np.bincount(places, self.shares, seen.starts[t + 1] - start), np.float64))
         return found
 
-    def follow(self, told: Sequence[Told], total: Total, title: str = "") -> None:
+    def follow(self, told: Sequence[Told], total: Total) -> None:
         """Tilt by what was told, those that the tilt has already first, until rows weigh about the same."""
         have = len(self.tilt.tables)
         goal = self.tilt.with_tables([each.columns for each in told[have:]])
@@ -168,7 +168,7 @@ class Pool:
 
     def _refresh(self) -> None:
         """Rows by weight, then moved on: none repeats another for long."""
-        self.rows = self.rows.take(systematic(self.shares, len(self.shares), self.rng))
+        self.rows = self.rows.take(resampled(self.shares, len(self.shares), self.rng))
         for _ in range(self.tuning.sweeps):
             self.chains.sweep(self.rows, self.tilt, self.rng)
         self.shares = np.full(len(self.rows), 1.0 / len(self.rows))
@@ -189,7 +189,8 @@ class Pool:
         moved = solve(cells, now, y / unit, noise, fewer, self.tuning.steps) - now
         gain = cells @ moved
         step, share = reach(gain, self.tuning.effective)
-        before, after = cells @ now, cells @ (now + step * moved)
+        before = cells @ now
+        after = before + step * gain
         ceiling = _quantile(after, np.exp(step * (gain - gain.max())), self.tuning.under_ceiling)
         rise = np.minimum(after, ceiling) - np.minimum(before, self.tilt.ceiling)
         weighed = np.exp(rise - rise.max())
@@ -266,10 +267,3 @@ def reach(gain: FloatArray, least: float) -> tuple[float, float]:
         middle = (low + high) / 2.0
         low, high = (middle, high) if effective(middle) >= least else (low, middle)
     return low, whole
-
-
-def systematic(shares: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
-    """n rows by weight, in random order: each comes within one of n times its share."""
-    at = (np.arange(n) + rng.random()) / n * shares.sum()
-    found = np.searchsorted(np.cumsum(shares), at, "right")
-    return rng.permutation(np.minimum(found, len(shares) - 1))

@@ -103,19 +103,28 @@ def locate(histograms: Sequence[FloatArray], sd: FloatArray, bins: Sequence[Bins
     rows = precision @ np.array([c.cells.sum() for c in columns]) / precision.sum()
     classes = len(histograms[0])
     share = np.full(classes, max(rows / classes, 1.0))  # give or take as much
-    columns = with_common_prior(columns, share, sd)
-    # Each column's own precision and (precision times count), less what went in.
-    found = [c.counts(share, share**2, s) for c, s in zip(columns, sd, strict=True)]
-    gained = np.stack([np.maximum(1.0 / variance - 1.0 / share**2, 0.0) for _, variance in found])
-    evidence = np.stack([count / variance - 1.0 / share for count, variance in found])
+    before = 1.0 / share**2
+    counts, variances = share, share**2
+    for _ in range(2):  # the prior needs counts, and counts need the prior
+        columns = with_common_prior(columns, counts, variances, sd)
+        gained, evidence = count_evidence(columns, share, sd)
+        variances = 1.0 / (before + gained.sum(axis=0))
+        counts = np.maximum((1.0 / share + evidence.sum(axis=0)) * variances, 1.0)
     placed = []
     for c, column in enumerate(columns):  # a column's count comes from the others, lest its noise be counted twice
-        others = 1.0 / share**2 + gained.sum(axis=0) - gained[c]
+        others = before + gained.sum(axis=0) - gained[c]
         count = (1.0 / share + evidence.sum(axis=0) - evidence[c]) / others
         placed.append(column.places(np.maximum(count, 1.0), 1.0 / others, float(sd[c])))
-    total = 1.0 / share**2 + gained.sum(axis=0)
-    counts = np.maximum((1.0 / share + evidence.sum(axis=0)) / total, 1.0)
-    return Places(counts, 1.0 / total, *(np.stack(part, axis=1) for part in zip(*placed, strict=True)))
+    return Places(counts, variances, *(np.stack(part, axis=1) for part in zip(*placed, strict=True)))
+
+
+def count_evidence(columns: list[Templates], share: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What each column adds to the precision of each class's count, and to precision times count, beyond the share give
+    or take as much that goes in.
+    """
+    found = [column.counts(share, share**2, float(s)) for column, s in zip(columns, sd, strict=True)]
+    gained = np.stack([np.maximum(1.0 / variance - 1.0 / share**2, 0.0) for _, variance in found])
+    return gained, np.stack([count / variance - 1.0 / share for count, variance in found])
 
 
 @dataclass(frozen=True)
@@ -141,7 +150,9 @@ class Normal:
         return cls(mean, (1.0 + second) / number - mean**2)
 
 
-def with_common_prior(columns: list[Templates], counts: FloatArray, sd: FloatArray) -> list[Templates]:
+def with_common_prior(
+    columns: list[Templates], counts: FloatArray, variances: FloatArray, sd: FloatArray
+) -> list[Templates]:
     """The templates with a prior that is learnt from all histograms together, by EM.
 
     A histogram that noise hides says little of its class, and all together say much: logarithms of scales, in units of
@@ -150,7 +161,7 @@ def with_common_prior(columns: list[Templates], counts: FloatArray, sd: FloatArr
     to be, and lie anywhere in them.
     """
     for _ in range(PRIOR_ROUNDS):
-        weights = [column.weights(counts, float(s)) for column, s in zip(columns, sd, strict=True)]
+        weights = [column.weights(counts, variances, float(s)) for column, s in zip(columns, sd, strict=True)]
         scale = Normal.pooled(weights, [column.z_scales for column in columns])
         columns = [c.given(Normal.pooled([w], [c.z_centres]), scale) for c, w in zip(columns, weights, strict=True)]
     return columns
@@ -198,9 +209,9 @@ class Templates:
         log_prior = np.log(self.scales) + centre.log_density(self.z_centres) + scale.log_density(self.z_scales)
         return replace(self, log_prior=log_prior)
 
-    def weights(self, counts: FloatArray, sd: float) -> FloatArray:
-        """How likely each template is for each class, of whose count no more is known than its size."""
-        return self._weigh(counts, counts**2, sd)[0]
+    def weights(self, counts: FloatArray, variances: FloatArray, sd: float) -> FloatArray:
+        """How likely each template is for each class, given what is believed of its count."""
+        return self._weigh(counts, variances, sd)[0]
 
     def counts(self, counts: FloatArray, variances: FloatArray, sd: float) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of each class's count, given what was believed of it."""

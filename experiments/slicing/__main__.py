@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from experiments.slicing import mnist, overtake, readme, tables
+from experiments.slicing import mnist, overtake, readme, tables, tune
 from experiments.slicing.data import TABLES
 from experiments.slicing.methods import METHODS
 from experiments.three_a.__main__ import _some
@@ -35,6 +35,8 @@ def main() -> None:
 def _run(arguments: argparse.Namespace) -> Path:
     if arguments.what == "readme":
         return readme.make(arguments.out)
+    if arguments.what == "tune":
+        return tune.make(arguments.out, data=arguments.only, epsilons=arguments.epsilons)
     settings: dict[str, Any] = {name: getattr(arguments, name) for name in ("methods", "epsilons", "releases", "again")}
     if arguments.what == "tables":
         return tables.make(arguments.out, data=arguments.only, **settings)
@@ -43,8 +45,13 @@ def _run(arguments: argparse.Namespace) -> Path:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["tables", "overtake", "mnist", "readme"])
-    parser.add_argument("--only", type=_some(TABLES), default=[], help="data sets of `tables`, with commas between")
+    parser.add_argument("what", choices=["tune", "tables", "overtake", "mnist", "readme"])
+    parser.add_argument(
+        "--only",
+        type=_some((*TABLES, *tune.SETS)),
+        default=[],
+        help="data sets of `tables` or `tune`, with commas between",
+    )
     parser.add_argument("--methods", type=_some(METHODS), default=[], help="with commas between")
     parser.add_argument("--epsilons", type=_numbers, default=[], help="with commas between")
     parser.add_argument("--releases", type=int, help="of each method at each epsilon")

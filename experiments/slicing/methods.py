@@ -54,15 +54,25 @@ def from_arrays(module: str, name: str, **options: Any) -> Maker:
         method = getattr(import_module(f"sfumato.published.{module}"), name, None)
         if method is None:
             raise NotThere(f"sfumato.published.{module} has no {name}")
-        plain = Plain(data)
-        cube = Cube.of(plain.set)
-        x, y = cube.points(plain.set.train)
+        plain = None if data.bounds is not None else Plain(data)  # numbers of one kind are plain as they are
+        seen = data if plain is None else plain.set
+        cube = Cube.of(seen)
+        x, y = cube.points(seen.train)
         public = {"bounds": (0.0, 1.0), "levels": cube.levels, "rows": rows}
         given = {"epsilon": epsilon, "delta": delta, "rng": np.random.default_rng(seed), **options}
         numbers, codes, labels = method(*cube.taken_apart(x), y, len(data.classes), **public, **given)
-        return plain.back(cube.frame(cube.put_together(numbers, codes), labels))
+        made = cube.frame(cube.put_together(numbers, codes), labels)
+        return made if plain is None else plain.back(made)
 
     return make
+
+
+def tuned(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
+    """Slicing as printed, with what the search on other tables chose."""
+    from experiments.slicing import tune  # which has this module's methods
+
+    settings = tune.best("credit" if data.image is None else "digits", epsilon)
+    return tune.printed(settings)(data, epsilon, delta, seed, rows)
 
 
 REAL = "real"

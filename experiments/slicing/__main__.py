@@ -4,6 +4,8 @@
     python -m experiments.slicing tables --only acs --methods mixture,merf --epsilons 1,5.1 --releases 5
     python -m experiments.slicing overtake                        Adult, epsilon from 1 to 500
     python -m experiments.slicing mnist                           digits at epsilon 1 and 10
+    python -m experiments.slicing tune                            settings of slicing as printed, on other tables
+    python -m experiments.slicing consistency                     how its estimate converges
     python -m experiments.slicing readme                          the figures of README.md, from the runs
 
 Results go to experiments/slicing/results.
@@ -16,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from experiments.slicing import mnist, overtake, readme, tables, tune
+from experiments.slicing import consistency, mnist, overtake, readme, tables, tune
 from experiments.slicing.data import TABLES
 from experiments.slicing.methods import METHODS
 from experiments.three_a.__main__ import _some
@@ -37,6 +39,8 @@ def _run(arguments: argparse.Namespace) -> Path:
         return readme.make(arguments.out)
     if arguments.what == "tune":
         return tune.make(arguments.out, data=arguments.only, epsilons=arguments.epsilons)
+    if arguments.what == "consistency":
+        return consistency.make(arguments.out)
     settings: dict[str, Any] = {name: getattr(arguments, name) for name in ("methods", "epsilons", "releases", "again")}
     if arguments.what == "tables":
         return tables.make(arguments.out, data=arguments.only, **settings)
@@ -45,7 +49,7 @@ def _run(arguments: argparse.Namespace) -> Path:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["tune", "tables", "overtake", "mnist", "readme"])
+    parser.add_argument("what", choices=["consistency", "tune", "tables", "overtake", "mnist", "readme"])
     parser.add_argument(
         "--only",
         type=_some((*TABLES, *tune.SETS)),

@@ -6,6 +6,7 @@
     python -m experiments.slicing mnist                           digits at epsilon 1 and 10
     python -m experiments.slicing tune                            settings of slicing as printed, on other tables
     python -m experiments.slicing consistency                     how its estimate converges
+    python -m experiments.slicing ceiling                         what noise on rows leaves to be learned
     python -m experiments.slicing readme                          the figures of README.md, from the runs
 
 Results go to experiments/slicing/results.
@@ -18,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from experiments.slicing import consistency, mnist, overtake, readme, tables, tune
+from experiments.slicing import ceiling, consistency, mnist, overtake, readme, tables, tune
 from experiments.slicing.data import TABLES
 from experiments.slicing.methods import METHODS
 from experiments.three_a.__main__ import _some
@@ -41,6 +42,8 @@ def _run(arguments: argparse.Namespace) -> Path:
         return tune.make(arguments.out, data=arguments.only, epsilons=arguments.epsilons)
     if arguments.what == "consistency":
         return consistency.make(arguments.out)
+    if arguments.what == "ceiling":
+        return ceiling.make(arguments.out)
     settings: dict[str, Any] = {name: getattr(arguments, name) for name in ("methods", "epsilons", "releases", "again")}
     if arguments.what == "tables":
         return tables.make(arguments.out, data=arguments.only, **settings)
@@ -49,7 +52,7 @@ def _run(arguments: argparse.Namespace) -> Path:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["consistency", "tune", "tables", "overtake", "mnist", "readme"])
+    parser.add_argument("what", choices=["ceiling", "consistency", "tune", "tables", "overtake", "mnist", "readme"])
     parser.add_argument(
         "--only",
         type=_some((*TABLES, *tune.SETS)),

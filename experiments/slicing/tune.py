@@ -35,8 +35,8 @@ from sfumato.published.slicing import Ball, Training
 RESULTS = Path(__file__).parent / "results"
 FILE = "tuning.jsonl"
 EPSILONS = {"credit": (1.0, 5.1), "digits": (1.0, 10.0)}
-TRIED = 20  # settings, of the grid's 720
-FINALISTS = 3
+TRIED = 12  # settings, of the grid's 720
+FINALISTS = 2
 SEEDS = 3  # releases of a finalist
 ROWS = 5_000  # of credit default: about as many as ACS has
 SEEN = 200_000  # rows that a training looks at in all: on a table of any size as many steps

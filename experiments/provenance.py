@@ -1,47 +1,45 @@
-"""What made a result: commit, command, and the versions that figures depend on. A run's seeds stand in its own line."""
+"""What made a figure, so that it can be made again: commit, command and versions."""
 
 from __future__ import annotations
 
 import platform
+import shlex
 import subprocess
 import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("sfumato", "numpy", "scipy", "pandas", "scikit-learn", "lightgbm", "jax", "optax")
+PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "lightgbm", "jax", "optax")
 
 
-def provenance(command: str | None = None) -> dict[str, Any]:
-    """Commit, command (the one that runs, by default) and versions, for a result file."""
-    return {"commit": commit(), "command": command or running(), "versions": versions()}
+def made_by(command: str | None = None) -> dict[str, object]:
+    """The commit (with a plus where files differ from it), the command as it was given, and versions."""
+    return {"commit": commit(), "command": command or as_given(), "versions": versions()}
+
+
+def as_given() -> str:
+    """The command that is running, as one would type it; where its files went is no part of it."""
+    program, given = Path(sys.argv[0]), sys.argv[1:]
+    module = f"experiments.{program.parent.name}" if program.name == "__main__.py" else program.stem
+    if "--out" in given:
+        at = given.index("--out")
+        given = given[:at] + given[at + 2 :]
+    return shlex.join(["python", "-m", module, *given])
 
 
 @cache
 def commit() -> str:
-    """The commit of the code, with a plus where files that git knows were changed since; empty outside of git."""
-    told = _git("rev-parse", "HEAD")
-    return f"{told}+" if told and _git("status", "--porcelain", "--untracked-files=no", "--", "*.py") else told
-
-
-def running() -> str:
-    """The command line of this process, as it can be typed again.
-
-    A module's command is known by the file that Python ran.
-    """
-    file, *arguments = sys.argv
-    path = Path(file).resolve()
-    if path.suffix != ".py" or ROOT not in path.parents:
-        return " ".join([path.name, *arguments])
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return " ".join(["python -m", ".".join(part for part in parts if part != "__main__"), *arguments])
+    """The commit of the sources, and a plus where a tracked file of theirs has changed since."""
+    found = _git("rev-parse", "--short=12", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", "src", "experiments/*.py")
+    return f"{found}+" if found and changed else found or "not in a repository"
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Python and the packages that are there."""
+    """Of Python, and of the packages that figures depend on."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -51,8 +49,6 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _git(*words: str) -> str:
-    try:
-        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-    except OSError:  # no git here
-        return ""
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -9,7 +9,7 @@ import json
 import math
 from pathlib import Path
 
-from experiments.provenance import provenance
+from experiments.provenance import made_by
 from experiments.slicing import runs
 from experiments.slicing.data import TABLES, load
 from experiments.slicing.plain import Plain
@@ -56,7 +56,7 @@ def bounds(data: DataSet, epsilon: float) -> Bounds:
 def make(out: Path) -> Path:
     """Write the bounds of all tables."""
     found = {name: {f"{epsilon:g}": bounds(load(name), epsilon) for epsilon in EPSILONS} for name in TABLES}
-    (out / FILE).write_text(json.dumps({"bounds": found, "seeds": "none"} | provenance(), indent=1) + "\n")
+    (out / FILE).write_text(json.dumps({"bounds": found, "seeds": "none"} | made_by(), indent=1) + "\n")
     written = out / "ceiling.md"
     written.write_text(f"{HEADING}\n{markdown(found)}")
     return written

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import rel_entr
 
-from experiments.provenance import provenance
+from experiments.provenance import made_by
 from experiments.slicing import runs
 from sfumato.files import replacing
 from sfumato.schema.layout import FloatArray
@@ -160,7 +160,7 @@ def make(out: Path, *, sizes: Sequence[int] = SIZES, trials: int = TRIALS) -> Pa
             mine = kept["trials"].setdefault(f"{sigma:g}/{n}", [])
             while len(mine) < trials:
                 mine.append(trial(n, sigma, len(mine)))
-                _write(path, kept | {"seeds": f"0 to {trials - 1}"} | provenance())
+                _write(path, kept | {"seeds": f"0 to {trials - 1}"} | made_by())
             print(f"sigma {sigma:g}, n = {n:,}", file=sys.stderr, flush=True)
     draw(kept["trials"], out / "consistency.png")
     written = out / "consistency.md"

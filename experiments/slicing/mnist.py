@@ -25,7 +25,7 @@ from experiments.three_a.methods import NotThere
 DATA = "mnist"
 EPSILONS = (1.0, 10.0)
 RELEASES = 1
-SHOWN = (REAL, "mixture", "central")
+SHOWN = (REAL, "mixture", "central", "conv", "tuned", "wasserstein", "merf", "gan", "pategan")
 DRAWN = ("mixture", "central")
 DRAWN_ROWS = 2000  # made for the picture, of which a few are shown
 FILE = "mnist.jsonl"

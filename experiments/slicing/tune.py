@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.provenance import provenance
+from experiments.provenance import made_by
 from experiments.slicing import runs
 from experiments.slicing.judge import table_scores
 from experiments.slicing.methods import Maker, from_arrays
@@ -194,7 +194,7 @@ def _run(path: Path, name: str, epsilon: float, settings: Settings, seed: int) -
     seconds = time.perf_counter() - started
     scores = judge(frame, data)
     worth = statistics.mean(scores.values())
-    done = run | {"worth": worth, "scores": scores, "seconds": round(seconds, 1), **provenance()}
+    done = run | {"worth": worth, "scores": scores, "seconds": round(seconds, 1), **made_by()}
     with path.open("a") as file:
         file.write(json.dumps(done) + "\n")
     print(f"{name}, epsilon {epsilon:g}, {settings}: {worth:.4f}, {seconds:.0f} s", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The smoothed-sliced estimate converges, and what noise on rows leaves to be learned (docs/proofs/slicing.md, 10, 11)."""
+"""The smoothed-sliced estimate converges; what noise on rows leaves to learn (docs/proofs/slicing.md, 10 and 11)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def page() -> str:
         for claim in claims:
             try:
                 here, verdict = claim.found()
-            except (FileNotFoundError, KeyError, LookupError):
+            except (FileNotFoundError, LookupError):
                 continue
             lines.append(f"| {claim.said} | {claim.place} | {here} | {verdict} | {claim.page} |")
         parts.append("\n".join(lines) + "\n")
@@ -175,6 +175,8 @@ def _ahead() -> tuple[str, str]:
             continue
         told.append(f"{data} {ours:.3f} ({paper['ClustMix']:.3f})")
         wins.append(ours > paper["ClustMix"])
+    if not told:
+        raise LookupError("no cells")
     return f"strict ClustMix (the paper's): {', '.join(told)}", f"strict is ahead on {sum(wins)} of {len(wins)}"
 
 
@@ -190,8 +192,9 @@ def _difference() -> tuple[str, str]:
             gaps.append(statistics.mean(_releases(data, "real")) - statistics.mean(_releases(data, "clustmix")))
         except (FileNotFoundError, KeyError):
             continue
-    mean = statistics.mean(gaps)
-    return f"strict ClustMix: {mean:.3f} over {len(gaps)} data sets", "-"
+    if not gaps:
+        raise LookupError("no cells")
+    return f"strict ClustMix: {statistics.mean(gaps):.3f} over {len(gaps)} data sets", "-"
 
 
 def _kip() -> tuple[str, str]:

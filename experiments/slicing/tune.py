@@ -141,16 +141,34 @@ def best(data: str, epsilon: float, path: Path = RESULTS / FILE) -> Settings:
     return ranked(found, data, nearest)[0][0]
 
 
+def chosen(found: Sequence[runs.Run]) -> str:
+    """What won at each epsilon, beside the best and the worst of one release."""
+    lines = [["data", "epsilon", *GRID, "rows seen", "worth", "worst", "settings tried"]]
+    for data, epsilon in dict.fromkeys((run["data"], run["epsilon"]) for run in found):
+        tried = ranked(found, data, epsilon, 1)
+        winners = ranked(found, data, epsilon)
+        if winners:
+            settings, values = winners[0]
+            _, worst = tried[-1]
+            lines.append(
+                [data, f"{epsilon:g}", *_cells(settings), runs.spread(values), runs.spread(worst), str(len(tried))]
+            )
+    return runs.table(lines) if len(lines) > 1 else "No runs yet.\n"
+
+
 def markdown(found: Sequence[runs.Run]) -> str:
     """A table for each data set and epsilon."""
     parts = []
     for data, epsilon in dict.fromkeys((run["data"], run["epsilon"]) for run in found):
         lines = [[*GRID, "rows seen", "worth", "releases"]]
         for settings, values in sorted(ranked(found, data, epsilon, 1), key=lambda pair: -len(pair[1])):
-            cells = [f"{value:g}" if isinstance(value, float) else str(value) for value in asdict(settings).values()]
-            lines.append([*cells, runs.spread(values), str(len(values))])
+            lines.append([*_cells(settings), runs.spread(values), str(len(values))])
         parts.append(f"## {data}, epsilon = {epsilon:g}\n\n{runs.table(lines)}")
     return "\n".join(parts)
+
+
+def _cells(settings: Settings) -> list[str]:
+    return [f"{value:g}" if isinstance(value, float) else str(value) for value in asdict(settings).values()]
 
 
 def printed(settings: Settings) -> Maker:

@@ -39,7 +39,7 @@ def _run(arguments: argparse.Namespace) -> Path:
     if arguments.what == "readme":
         return readme.make(arguments.out)
     if arguments.what == "tune":
-        return tune.make(arguments.out, data=arguments.only, epsilons=arguments.epsilons)
+        return tune.make(arguments.out, data=arguments.only, epsilons=arguments.epsilons, full=arguments.full)
     if arguments.what == "consistency":
         return consistency.make(arguments.out)
     if arguments.what == "ceiling":
@@ -63,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--epsilons", type=_numbers, default=[], help="with commas between")
     parser.add_argument("--releases", type=int, help="of each method at each epsilon")
     parser.add_argument("--again", action="store_true", help="forget the runs of the named data sets and methods first")
+    parser.add_argument("--full", action="store_true", help="of `tune`: all slices in every step, for a GPU")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", help="where the files go")
     return parser
 

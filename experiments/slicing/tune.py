@@ -40,7 +40,7 @@ TRIED = 12  # settings, of the grid's 720
 FINALISTS = 2
 SEEDS = 3  # releases of a finalist
 ROWS = 5_000  # of credit default: about as many as ACS has
-SEEN, LONG = 200_000, 1_000_000  # rows that a training looks at in all: on a table of any size as many steps
+SEEN, FULL, LONG = 200_000, 500_000, 1_000_000  # rows that a training looks at: on a table of any size as many steps
 SLICES_A_STEP = 8
 DRAWN = 20_241_025  # seed of the search
 
@@ -57,11 +57,13 @@ class Settings:
     rate: float
     kind: str
     seen: int = SEEN
+    a_step: int | None = SLICES_A_STEP
+    """Slices that a step looks at; all of them where None."""
 
     def options(self, rows: int, widest: float) -> dict[str, Any]:
         """What `published.slicing.synthesize` takes, on a table of so many rows."""
         epochs = max(1, round(self.seen / rows))
-        training = Training(epochs=epochs, batch=self.batch, rate=self.rate, slices=SLICES_A_STEP)
+        training = Training(epochs=epochs, batch=self.batch, rate=self.rate, slices=self.a_step)
         found = {"slices": self.slices, "radius": self.radius * widest, "tau": self.tau, "kind": self.kind}
         return found | {"training": training, "slice_dim": 1}
 
@@ -80,7 +82,7 @@ def make(out: Path, *, data: Sequence[str] = (), epsilons: Sequence[float] = (),
     """Make the runs that are missing, and write what was chosen."""
     for name in data or ("credit",):
         for epsilon in epsilons or EPSILONS[name]:
-            for settings in drawn(tried or TRIED):
+            for settings in drawn(tried or TRIED, full):
                 _run(out / FILE, name, epsilon, settings, 0)
             (leader, _), *_ = ranked(runs.kept(out / FILE), name, epsilon, seeds=1)
             for settings in neighbours(leader):
@@ -103,9 +105,10 @@ the best {FINALISTS} with {SEEDS}. The chosen ones are first; mean ± standard d
 """
 
 
-def drawn(count: int) -> list[Settings]:
+def drawn(count: int, full: bool = False) -> list[Settings]:
     """So many settings at random, the same ones always, the first ones the same for any count."""
-    every = [Settings(*values) for values in product(*GRID.values())]
+    known = {"seen": FULL, "a_step": None} if full else {}
+    every = [Settings(*values, **known) for values in product(*GRID.values())]
     order = np.random.default_rng(DRAWN).permutation(len(every))
     return [every[place] for place in order[:count]]
 
@@ -143,7 +146,7 @@ def best(data: str, epsilon: float, path: Path = RESULTS / FILE) -> Settings:
 
 def chosen(found: Sequence[runs.Run]) -> str:
     """What won at each epsilon, beside the best and the worst of one release."""
-    lines = [["data", "epsilon", *GRID, "rows seen", "worth", "worst", "settings tried"]]
+    lines = [["data", "epsilon", *SHOWN, "worth", "worst", "settings tried"]]
     for data, epsilon in dict.fromkeys((run["data"], run["epsilon"]) for run in found):
         tried = ranked(found, data, epsilon, 1)
         winners = ranked(found, data, epsilon)
@@ -160,7 +163,7 @@ def markdown(found: Sequence[runs.Run]) -> str:
     """A table for each data set and epsilon."""
     parts = []
     for data, epsilon in dict.fromkeys((run["data"], run["epsilon"]) for run in found):
-        lines = [[*GRID, "rows seen", "worth", "releases"]]
+        lines = [[*SHOWN, "worth", "releases"]]
         for settings, values in sorted(ranked(found, data, epsilon, 1), key=lambda pair: -len(pair[1])):
             lines.append([*_cells(settings), runs.spread(values), str(len(values))])
         parts.append(f"## {data}, epsilon = {epsilon:g}\n\n{runs.table(lines)}")
@@ -168,7 +171,8 @@ def markdown(found: Sequence[runs.Run]) -> str:
 
 
 def _cells(settings: Settings) -> list[str]:
-    return [f"{value:g}" if isinstance(value, float) else str(value) for value in asdict(settings).values()]
+    values = asdict(settings).values()
+    return ["all" if value is None else f"{value:g}" if isinstance(value, float) else str(value) for value in values]
 
 
 def printed(settings: Settings) -> Maker:

@@ -78,8 +78,19 @@ GRID: dict[str, tuple[Any, ...]] = {
 }
 
 
-def make(out: Path, *, data: Sequence[str] = (), epsilons: Sequence[float] = (), tried: int | None = None) -> Path:
-    """Make the runs that are missing, and write what was chosen."""
+SHOWN = (*GRID, "rows seen", "slices a step")
+
+
+def make(
+    out: Path,
+    *,
+    data: Sequence[str] = (),
+    epsilons: Sequence[float] = (),
+    tried: int | None = None,
+    full: bool = False,
+) -> Path:
+    """Make the runs that are missing, and write what was chosen. A full search looks at all slices in every step, and
+    at as many rows as the authors: for a GPU."""
     for name in data or ("credit",):
         for epsilon in epsilons or EPSILONS[name]:
             for settings in drawn(tried or TRIED, full):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from experiments.provenance import commit
 
 from benchmarks.scoreboard import environments
 from benchmarks.scoreboard.cells import REAL, Cell
@@ -80,11 +81,10 @@ def rounded(figures: Any) -> Any:
 
 def facts(data: DataSet, loaded: Loaded, method: str, epsilon: float) -> dict[str, Any]:
     """What a figure needs to be made again."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return {
         "rows": len(loaded.train),
         "delta": loaded.delta,
-        "commit": commit.stdout.strip(),
+        "commit": commit(),
         "command": f"{COMMAND} --data {data.name} --methods {method} --epsilon {epsilon:g} --again",
     }
 

@@ -5,6 +5,7 @@
     python -m experiments.three_a table1 --data adult --split quarter
     python -m experiments.three_a jobs                            the commands that would fill what is missing
     python -m experiments.three_a page                            the page again, from the cells
+    python -m experiments.three_a tune --methods dp-gan           30 rounds on public data; --data adult: unpaid
     python -m experiments.three_a figure2                         toy data over epsilon
     python -m experiments.three_a figure3                         synthetic digits
     python -m experiments.three_a ablation                        what each step is worth
@@ -19,9 +20,9 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from experiments.three_a import ablation, figure2, figure3, table1
+from experiments.three_a import ablation, figure2, figure3, table1, tuning
 from experiments.three_a.data import LOADERS, SPLITS, MissingData
-from experiments.three_a.methods import METHODS, NotThere
+from experiments.three_a.methods import METHODS, NotThere, tried
 
 
 def main() -> None:
@@ -43,6 +44,11 @@ def _run(arguments: argparse.Namespace) -> Path | str:
         return ablation.make(arguments.out, only=arguments.data or ablation.DATA, releases=releases)
     if arguments.what == "jobs":
         return "\n".join(table1.jobs(arguments.out, arguments.split, arguments.methods))
+    if arguments.what == "tune":
+        searched = [(method, name) for method in arguments.methods for name in arguments.data or [tuning.PUBLIC]]
+        rounds = arguments.releases or tuning.ROUNDS
+        made = [tuning.tune(arguments.out, method, name, tried(method), rounds) for method, name in searched]
+        return "\n".join(map(str, made))
     if arguments.what == "page":
         return table1.write_page(arguments.out)
     return table1.make(
@@ -57,11 +63,11 @@ def _run(arguments: argparse.Namespace) -> Path | str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["table1", "jobs", "page", "figure2", "figure3", "ablation"])
+    parser.add_argument("what", choices=["table1", "jobs", "page", "tune", "figure2", "figure3", "ablation"])
     parser.add_argument("--data", type=_some(LOADERS), default=[], help="data sets, with commas between")
     parser.add_argument("--methods", type=_some(METHODS), default=[], help="with commas between")
     parser.add_argument("--split", choices=SPLITS, default=SPLITS[0], help="the documentation's, or the paper's")
-    parser.add_argument("--releases", type=int, help="of each cell")
+    parser.add_argument("--releases", type=int, help="of each cell; rounds of a search")
     parser.add_argument("--again", action="store_true", help="make the named cells anew")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", help="where the files go")
     return parser

@@ -153,7 +153,7 @@ def markdown(cells: Cells) -> str:
 
 HEADING = f"""# Table 1 of Madl et al. (2023)
 
-Written from the cells in `table1/` by `python -m experiments.three_a page`; {{full}} of {{all}} cells of the ten methods
+Written from the cells in `table1/` by `python -m experiments.three_a page`; {{full}} of {{all}} cells of ten methods
 are there. A classifier (LightGBM as it comes) is trained on synthetic rows, as many as real ones (ClustMix as printed:
 as many as its clusters), and tested on real rows. epsilon = {EPSILON:g}, delta = 1 / N, N the train rows; MNIST 1e-5.
 Mean ± standard deviation over releases. Two classes: AUC. More: accuracy, and AUC one against one. Every cell's file

@@ -15,10 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.published.row_generator import Bounds, Encoding, forward, labelled, layers, trainers, with_class
+from sfumato.published.row_generator import (
+    STEPS_A_CALL,
+    Bounds,
+    Encoding,
+    forward,
+    labelled,
+    layers,
+    trainers,
+    with_class,
+)
 from sfumato.schema.layout import FloatArray, IntArray
 
-CHUNK = 100  # generator's steps in one call
 CRITIC_STEPS = 5  # for each of the generator's
 MOMENTUM = 0.5  # Adam's first
 
@@ -115,8 +123,8 @@ def train(encoding: Encoding, x: Any, settings: Settings, rng: np.random.Generat
     critic = layers((encoding.width, width, width, 1), rng)
     carry = (generator, critic, (optimiser.init(critic), optimiser.init(generator)), jnp.asarray(x))
     key = jax.random.key(int(rng.integers(2**32)))
-    for start in range(0, settings.steps, CHUNK):
-        count = min(CHUNK, settings.steps - start)
+    for start in range(0, settings.steps, STEPS_A_CALL):
+        count = min(STEPS_A_CALL, settings.steps - start)
         chosen = rng.integers(len(x), size=(count, CRITIC_STEPS + 1, settings.batch), dtype=np.int32)
         key, use = jax.random.split(key)
         carry = run(carry, (chosen, jax.random.split(use, (count, CRITIC_STEPS + 1))))
@@ -131,6 +139,6 @@ def identifiability(real: FloatArray, made: FloatArray) -> float:
     """
     from scipy.spatial import cKDTree
 
-    to_real = cKDTree(real).query(real, k=2)[0][:, 1]
+    to_real = np.asarray(cKDTree(real).query(real, k=2)[0])[:, 1]
     to_made = cKDTree(made).query(real, k=1)[0]
     return float((to_made < to_real).mean())

@@ -26,14 +26,20 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from sfumato.published.row_generator import Bounds, Encoding, forward, labelled, layers, trainers, with_class
+from sfumato.published.baselines import ORDERS
+from sfumato.published.row_generator import (
+    STEPS_A_CALL,
+    Bounds,
+    Encoding,
+    forward,
+    labelled,
+    layers,
+    trainers,
+    with_class,
+)
 from sfumato.schema.layout import FloatArray, IntArray
 
-ORDERS = np.unique(np.geomspace(2, 512, 80).astype(int))
-"""Orders of Renyi divergence that are tried."""
-
-CHUNK = 100  # generator's steps in one call
-ROOM = 6.0  # standard deviations of a batch's size that there is room for; more rows than that are left out
+BATCH_ROOM = 6.0  # standard deviations of a batch's size that there is room for; more rows than that are left out
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ def train(
     """The generator's weights after all steps."""
     jax, optax = trainers("DP-GAN")
     optimiser = optax.rmsprop(settings.rate)
-    capacity = min(len(x), math.ceil(settings.batch + ROOM * math.sqrt(settings.batch)))
+    capacity = min(len(x), math.ceil(settings.batch + BATCH_ROOM * math.sqrt(settings.batch)))
 
     def one_gradient(critic: Any, row: Any, made: Any, there: Any) -> Any:
         slope = jax.grad(lambda w: (forward(w, made) - forward(w, row))[0])(critic)
@@ -170,8 +176,8 @@ def train(
     )
     carry = (generator, critic, (optimiser.init(critic), optimiser.init(generator)), jax.numpy.asarray(x))
     key = jax.random.key(int(rng.integers(2**32)))
-    for start in range(0, settings.steps, CHUNK):
-        count = min(CHUNK, settings.steps - start)
+    for start in range(0, settings.steps, STEPS_A_CALL):
+        count = min(STEPS_A_CALL, settings.steps - start)
         chosen, there = by_coins(len(x), share, (count, settings.critic_steps), capacity, rng)
         key, first, second = jax.random.split(key, 3)
         keys = jax.random.split(first, (count, settings.critic_steps))
@@ -181,7 +187,7 @@ def train(
 
 def by_coins(
     rows: int, share: float, batches: tuple[int, int], capacity: int, rng: np.random.Generator
-) -> tuple[IntArray, FloatArray]:
+) -> tuple[Any, Any]:
     """Which rows are in each batch, every row by a coin of its own, and 1 where a place is taken, 0 where it is not."""
     sizes = np.minimum(rng.binomial(rows, share, size=batches), capacity)
     chosen = np.zeros((*batches, capacity), dtype=np.int32)

@@ -16,6 +16,8 @@ import numpy as np
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.schema.layout import FloatArray, IntArray
 
+STEPS_A_CALL = 100  # that a GAN's generator takes in one call of compiled code
+
 Bounds = tuple[FloatArray | float, FloatArray | float]
 
 

@@ -6,6 +6,8 @@
     python -m experiments.three_a jobs                            the commands that would fill what is missing
     python -m experiments.three_a page                            the page again, from the cells
     python -m experiments.three_a tune --methods dp-gan           30 rounds on public data; --data adult: unpaid
+    python -m experiments.three_a objective                       alpha L1 + (1 - alpha) L2
+    python -m experiments.three_a figure1                         the three steps in a picture
     python -m experiments.three_a figure2                         toy data over epsilon
     python -m experiments.three_a figure3                         synthetic digits
     python -m experiments.three_a ablation                        what each step is worth
@@ -20,7 +22,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from experiments.three_a import ablation, figure2, figure3, table1, tuning
+from experiments.three_a import ablation, figure1, figure2, figure3, objective, table1, tuning
 from experiments.three_a.data import LOADERS, SPLITS, MissingData
 from experiments.three_a.methods import METHODS, NotThere, tried
 
@@ -35,6 +37,11 @@ def main() -> None:
 
 
 def _run(arguments: argparse.Namespace) -> Path | str:
+    if arguments.what == "figure1":
+        return figure1.make(arguments.out)
+    if arguments.what == "objective":
+        known = {"releases": arguments.releases or objective.RELEASES}
+        return objective.make(arguments.out, data=arguments.data or objective.DATA, **known)
     if arguments.what == "figure2":
         return figure2.make(arguments.out)
     if arguments.what == "figure3":
@@ -63,7 +70,9 @@ def _run(arguments: argparse.Namespace) -> Path | str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["table1", "jobs", "page", "tune", "figure2", "figure3", "ablation"])
+    parser.add_argument(
+        "what", choices=["table1", "jobs", "page", "tune", "objective", "figure1", "figure2", "figure3", "ablation"]
+    )
     parser.add_argument("--data", type=_some(LOADERS), default=[], help="data sets, with commas between")
     parser.add_argument("--methods", type=_some(METHODS), default=[], help="with commas between")
     parser.add_argument("--split", choices=SPLITS, default=SPLITS[0], help="the documentation's, or the paper's")

@@ -60,20 +60,9 @@ def fit_quadratic_labels(
     for each in rounds:
         query = clipped_gradient(QuadraticImage(image), slopes, reach, tuning.residual_cap)
         answer = curator.total(each.title, query, curator.remaining if each is rounds[-1] else plan.spend(each))
-        gradient = signal(unpack(query, answer.values), unpack(query, answer.sd))
-        velocity = tuning.momentum * velocity + gradient / shape.counts.sum()
+        velocity = tuning.momentum * velocity + unpack(query, answer.values) / shape.counts.sum()
         slopes = slopes + tuning.rate / reach**2 * velocity
     return QuadraticLabeller(matrix, centre, slopes * tuning.sharpen, reach)
-
-
-def signal(gradient: FloatArray, sd: FloatArray) -> FloatArray:
-    """A noisy gradient, as long as it is signal: by the share of its square that noise does not explain.
-
-    >>> signal(np.array([[3.0, 4.0]]), np.array([[3.0, 3.0]])).round(2).tolist()
-    [[0.84, 1.12]]
-    """
-    noise = float((np.broadcast_to(sd, gradient.shape) ** 2).sum())
-    return np.asarray(gradient * (1.0 - noise / max(float((gradient**2).sum()), noise)))
 
 
 def _regress(features: FloatArray, labels: IntArray, classes: int, reach: float, tuning: GroupTuning) -> FloatArray:

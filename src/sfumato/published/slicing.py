@@ -226,6 +226,7 @@ def synthesize(
     slice_dim: int = 1,
     radius: float | None = None,
     distance: float = 1.0,
+    kind: str = "r-log-r",
     tau: float = TAU,
     training: Training | None = None,
 ) -> tuple[FloatArray, IntArray, IntArray]:
@@ -240,7 +241,7 @@ def synthesize(
     released = slice_rows(
         x, slices=slices, slice_dim=slice_dim, epsilon=epsilon, delta=delta, rng=rng, distance=distance
     )
-    generator = train_generator(released, ball, slice_dim=slice_dim, rng=rng, tau=tau, training=training)
+    generator = train_generator(released, ball, slice_dim=slice_dim, rng=rng, kind=kind, tau=tau, training=training)
     return labelled(*generator.sample(rows, rng))
 
 

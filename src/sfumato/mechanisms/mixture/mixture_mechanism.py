@@ -53,7 +53,7 @@ class MixtureTuning:
         unit="latent units",
         source=UNRECORDED,
     )
-    looks: int = option(4, help="In data units: looks at the moments.", unit="rounds", source=AFFINE)
+    looks: int = option(6, help="In data units: looks at the moments.", unit="rounds", source=AFFINE)
     cluster_histogram_share: float = option(
         0.1, help="In data units: what clusters leave to histograms.", unit="of mu^2", source=COMPONENTS
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from experiments.provenance import commit
 
 from benchmarks.scoreboard import environments
 from benchmarks.scoreboard.cells import REAL, Cell
@@ -80,11 +81,10 @@ def rounded(figures: Any) -> Any:
 
 def facts(data: DataSet, loaded: Loaded, method: str, epsilon: float) -> dict[str, Any]:
     """What a figure needs to be made again."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return {
         "rows": len(loaded.train),
         "delta": loaded.delta,
-        "commit": commit.stdout.strip(),
+        "commit": commit(),
         "command": f"{COMMAND} --data {data.name} --methods {method} --epsilon {epsilon:g} --again",
     }
 
@@ -119,7 +119,7 @@ def write_task(folder: Path, loaded: Loaded, option: str, epsilon: float) -> Non
     task = {"method": option, "epsilon": epsilon, "delta": loaded.delta, "rows": len(loaded.train)}
     (folder / "task.json").write_text(json.dumps(task))
     (folder / "schema.json").write_text(json.dumps(public(loaded.schema)))
-    (folder / "sfumato.json").write_text(json.dumps(loaded.schema.dump()))
+    (folder / "sfumato.json").write_text(json.dumps((loaded.grouped or loaded.schema).dump()))
     plain(loaded.train, loaded.schema).to_parquet(folder / "train.parquet")
     if loaded.test is not None:
         plain(loaded.test, loaded.schema).to_parquet(folder / "test.parquet")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.provenance import made_by
 from experiments.slicing.data import load
 from experiments.slicing.methods import METHODS, REAL
 from experiments.three_a.data import DataSet, MissingData
@@ -121,7 +122,7 @@ def _keep(path: Path, run: Run, seconds: float, judge: Callable[[], Scores]) -> 
     started = time.perf_counter()
     scores = judge()
     took = {"seconds": round(seconds, 1), "judge_seconds": round(time.perf_counter() - started, 1)}
-    done = run | {"scores": scores} | took
+    done = run | {"scores": scores} | took | made_by()
     with path.open("a") as file:  # one write a line: another run may add to the same file
         file.write(_line(done))
     print(_line(done), end="", file=sys.stderr, flush=True)

@@ -12,8 +12,11 @@ from experiments.slicing.methods import REAL
 from experiments.slicing.runs import Run, select
 
 EPSILONS = (1.0, 5.1, 8.1)
-RELEASES = 3
-SHOWN = (REAL, "mixture", "untrained", "central", "rows1", "rows2", "rows3", "printed", "wasserstein", "merf")
+RELEASES = 5
+SHOWN = (
+    *(REAL, "mixture", "untrained", "central", "rows1", "rows2", "rows3", "few"),
+    *("printed", "tuned", "wasserstein", "merf", "gan", "pategan"),
+)
 TITLES = {"acs": "ACS", "adult": "Adult"}
 FILE = "tables.jsonl"
 

@@ -98,6 +98,10 @@ def test_a_line_chooses_a_mechanism(line: str, made: Any, run: Any) -> None:
             "t --mechanism sliced --components 3",
             "--components is for mechanism mixture; sliced has --form, --no-training, --training.<name>",
         ),
+        (
+            "t --mechanism sliced --no-training --training.steps 3",
+            "--no-training leaves nothing for --training.steps to say: leave out one of them",
+        ),
         ("t --mechanism bare --form rows", "--form is for mechanism sliced; bare has no options"),
         ("t --mechanism magic", "mechanism must be one of mixture, sliced, bare, not 'magic'"),
         ("t --mechanism magic --help", "mechanism must be one of mixture, sliced, bare, not 'magic'"),

@@ -120,8 +120,11 @@ def test_what_no_config_can_be_made_of(line: str, said: str, run: Run) -> None:
         ("--components many", "components must be a number or 'auto', not 'many'"),  # in its own words
         ("--sigma-max 0", "sigma_max must be above 0, not 0.0"),
         ("--shares 0,0", "no shares"),
-        ("--inner.deep.edge 3 --no-inner", "--no-inner leaves nothing for --inner.deep.edge to say"),
-        ("--no-inner --inner.steps 3", "--no-inner leaves nothing for --inner.steps to say"),
+        (
+            "--inner.deep.edge 3 --no-inner",
+            "--no-inner leaves nothing for --inner.deep.edge to say: leave out one of them",
+        ),
+        ("--no-inner --inner.steps 3", "--no-inner leaves nothing for --inner.steps to say: leave out one of them"),
     ],
 )
 def test_what_a_config_refuses(line: str, said: str, run: Run) -> None:

@@ -27,7 +27,7 @@ from sfumato.published import baselines
 from sfumato.schema.schema import Category, Number, Schema
 
 ROWS = 500
-SLICED = ("central", "central-replaced", "rows1", "rows2", "rows3")
+SLICED = ("central", "central-replaced", "rows1", "rows2", "rows3", "few")
 
 
 def people(rows: int, seed: int) -> pd.DataFrame:
@@ -61,15 +61,15 @@ def few(monkeypatch: pytest.MonkeyPatch) -> dict[str, DataSet]:
 
 @pytest.fixture
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float, int | None]]:
-    """Every method is the mixture, and says when it was called."""
+    """Every method draws from the train rows, and says when it was called."""
     called: list[tuple[str, float, int | None]] = []
 
     def stand_in(name: str, method: Method) -> Method:
         def make(table: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:
             called.append((name, epsilon, seed))
-            return methods.METHODS["mixture"].make(table, epsilon, delta, seed, rows)
+            return table.train.sample(rows, replace=True, random_state=seed)
 
-        return method if name in (methods.REAL, "mixture") else replace(method, make=make)
+        return method if name == methods.REAL else replace(method, make=make)
 
     for name, method in list(methods.METHODS.items()):
         monkeypatch.setitem(methods.METHODS, name, stand_in(name, method))
@@ -217,8 +217,9 @@ def test_every_method_that_is_shown_is_there() -> None:
 
 
 def test_a_method_that_is_not_there_says_so(few: dict[str, DataSet]) -> None:
-    with pytest.raises(NotThere, match="no_such_name"):
-        methods.from_arrays("baselines", "no_such_name")(few["adult"], 1.0, 1e-3, 0, 10)
+    for module in ("baselines", "no_such_module"):
+        with pytest.raises(NotThere, match="no_such_name"):
+            methods.from_arrays(module, "no_such_name")(few["adult"], 1.0, 1e-3, 0, 10)
 
 
 @pytest.mark.parametrize("name", SLICED)
@@ -239,8 +240,9 @@ def test_slicing_is_asked_for_by_its_options(
     assert len(methods.METHODS[name](few["adult"], 2.0, 1e-3, 5, rows=7).frame) == 7
     mechanism = asked["mechanism"]
     assert isinstance(mechanism, sf.Slicing)
-    assert mechanism.form == ("rows" if name.startswith("rows") else "central")
+    assert mechanism.form == ("rows" if name in ("rows1", "rows2", "rows3", "few") else "central")
     assert mechanism.slice_dim == (int(name[-1]) if name.startswith("rows") else 2)
+    assert mechanism.slices == (5 if name == "few" else None)
     assert asked["adjacency"] == ("add-remove" if name == "central" else "replace-one")
     assert (asked["epsilon"], asked["insecure_seed"], asked["rows"]) == (2.0, 5, few["adult"].rows)
 
@@ -391,7 +393,7 @@ def test_the_readme_has_the_figures_of_the_runs(
     assert once.endswith("after\n")
     assert "old" not in once
     assert "| slicing, central, k = 2 | DP | 1 | 0." in once
-    assert once.count("No runs yet.") == 3
+    assert once.count("No runs yet.") == 4
     assert readme.make(tmp_path, page).read_text() == once
 
 

@@ -132,7 +132,7 @@ class Section:
         for off in (each for each, _ in said if each.turns_off):
             inside = [each.flag for each, _ in said if each.is_inside(off)]
             if inside:
-                raise ArgumentError(f"{off.flag} leaves nothing for {inside[0]} to say")
+                raise ArgumentError(f"{off.flag} leaves nothing for {inside[0]} to say: leave out one of them")
         return {each.path: each.value(word, context) for each, word in said}
 
     def records(self) -> list[tuple[str, str]]:

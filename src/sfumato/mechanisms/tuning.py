@@ -62,6 +62,12 @@ class LabelTuning:
     ridge: float = option(1.0, help="Ridge of the regression on drawn rows.", unit="rows", source=ROUND)
     newton_steps: int = option(20, help="Newton steps on drawn rows, which are free.", unit="steps", source=ROUND)
     longest_step: float = option(1.0, help="What a step may move logits, root mean square.", unit="nats", source=ADAPT)
+    noisiest: float = option(
+        0.3,
+        help="Noise on a logit above which adapt='auto' leaves labels as they are.",
+        unit="nats, root mean square",
+        source="docs/proofs/adapt.md, section 5: Adult and credit default over epsilon",
+    )
     least_curvature: float = option(
         0.1, help="A measured curvature below is not believed.", unit="of what was expected", source=ROUND
     )

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import logsumexp
+from threadpoolctl import threadpool_limits
 
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
 from sfumato.encoding.scores import Scores
@@ -165,6 +166,7 @@ class TiltedModel:
         """What the mixture makes of given cells; the tilt follows when rows are drawn."""
         return self.base.condition(given)
 
+    @threadpool_limits.wrap(limits=1)  # many small products: threads wait longer for each other than they work
     def draw(
         self, n: int, rng: np.random.Generator, condition: Condition | None = None
     ) -> tuple[list[pd.Series[Any]], IntArray]:

@@ -165,6 +165,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "no such folder": (("train", "b.sfumato", "-o", "nowhere/r"), "cannot write nowhere/r"),
     "fit: no image": ((*SLICING, "--training.architecture", "conv"), "architecture 'conv' is for images"),
     "fit: no steps": ((*SLICING, "--training.steps", 0), "steps must be a whole number from 1"),
+    "fit: steps of no training": ((*BUY, *QUICK_FIT), "--no-training leaves nothing for --training.steps to say"),
     "fit: steps of a mixture": ((*FIT, "--training.steps", 9), f"--training.steps {FOR_SLICING}"),
     "fit: no training of a mixture": ((*FIT, "--no-training"), f"--no-training {FOR_SLICING}"),
     "fit: form of a mixture": ((*FIT, "--form", "rows"), f"--form {FOR_SLICING}"),

@@ -133,6 +133,10 @@ class LearnedGroups:
         spent = plan.budget("columns") if plan.has("labels") else curator.remaining
         return ask_columns(curator, self.projection, self.shape, mixture, spent, self.tuning)
 
+    def labels_pay(self, plan: Plan) -> bool:
+        """Always: the label model sees few coordinates, those that stand out of the noise."""
+        return True
+
     def labels(
         self, curator: Asker, plan: Plan, encoder: Scores | Projected, mixture: GaussianMixture, alpha: float
     ) -> QuadraticLabeller:

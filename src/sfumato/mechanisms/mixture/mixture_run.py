@@ -15,6 +15,7 @@ from sfumato.encoding.affine import Affine, Places, locate
 from sfumato.encoding.marginals import clean
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.adapting import adapts_labels
 from sfumato.mechanisms.asker import Asker, Seen
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import Reserved
@@ -55,13 +56,14 @@ def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel |
     """
     tuning, components = mechanism.tuning, plan.part(MixtureDetails).components
     for_tables = Reserved(curator, plan.kept(DISTANCES, TABLES))
-    reserved = Reserved(for_tables, plan.kept("labels"))
-    learned = ScoreEncoding(tuning.histograms, tuning.labels).learn(reserved, plan)
-    layout = learned.layout
+    kept = plan.kept("labels")
+    learned = ScoreEncoding(tuning.histograms, tuning.labels).learn(Reserved(for_tables, kept), plan)
+    layout, adapted = learned.layout, adapts_labels(mechanism.adapt, learned, plan)
+    reserved = Reserved(for_tables, kept if adapted else 0.0)
     fit = fit_one_gaussian if components == 1 else partial(fit_components, components=components)
     scores, mixture = fit(Seen(reserved, layout), plan.on(layout), learned, tuning=tuning)
     labeller = None
-    if plan.has("labels"):
+    if adapted:
         alpha = tuning.labels.alpha if mechanism.alpha is None else mechanism.alpha
         labeller = learned.labels(Seen(for_tables, layout), plan, scores, mixture, alpha)
     model = MixtureModel(layout, scores, mixture, labeller)

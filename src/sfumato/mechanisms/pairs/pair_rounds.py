@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from sfumato.encoding.marginals import Marginals
 from sfumato.mechanisms.asker import Asker
@@ -91,6 +92,7 @@ class Bought:
         return Told(columns, self.counts, np.full(len(trust), self.sd), trust)
 
 
+@threadpool_limits.wrap(limits=1)  # many small products: threads wait longer for each other than they work
 def tilt_by_tables(
     curator: Asker, plan: Plan, model: MixtureModel, marginals: Marginals, tuning: PairTuning
 ) -> TiltedModel:

@@ -1,0 +1,135 @@
+"""Points of the figures and tables that `python -m experiments.verify` makes again: the strict line, at one place."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.liu2025 import clusters, strict
+from experiments.liu2025.figures import FIGURES, _against_epsilon
+from experiments.liu2025.runners import ALL, release, release_in_space
+from experiments.liu2025.setups import DELTA, MissingData, Setup, iris, load_profiles, synthetic
+from experiments.liu2025.sweeps import Sweep, kl_to_fit
+from experiments.verify import MEDIAN, Point, first
+
+RESULTS = Path(__file__).parent / "results"
+METHOD = "strict"
+PLACE = 1  # of the axis: the second value
+NORMAL_QUARTILES = 1.349  # between the quartiles of a normal, in standard deviations
+SEEDS = 6  # of a picture that shows one release: the first is drawn, the others tell the spread
+
+
+def points() -> Iterator[Point]:
+    """One point of each figure and table that has a file."""
+    for name, offer in OFFERS.items():
+        path = RESULTS / f"{name}.json"
+        if path.is_file():
+            yield replace(offer(name, json.loads(path.read_text())), absent=MissingData)
+
+
+def _line(name: str, found: dict[str, Any]) -> Point:
+    sweep: Sweep = FIGURES[name].make.args[0]  # type: ignore[attr-defined]
+    return _of_sweep(name, sweep, found)
+
+
+def _loads(name: str, found: dict[str, Any]) -> Point:
+    sweep = _against_epsilon("", partial(load_profiles, one_row_each=True))
+    return _of_sweep(name, sweep, found["one_row_a_home"])
+
+
+def _of_sweep(name: str, sweep: Sweep, found: dict[str, Any]) -> Point:
+    """The median of the strict line at one value of the axis."""
+    line, value, trials = found["lines"][METHOD], sweep.values[PLACE], found["trials"]
+
+    def redo() -> list[float]:
+        made = []
+        for trial in range(trials):
+            table = sweep.setup(trial, 0.0 if sweep.axis == "epsilon" else value)
+            got = release_in_space(METHOD, table, sweep.epsilon(value), DELTA, (trial, PLACE))
+            made.append(sweep.measure(*got))
+        return made
+
+    reach = line["upper_quartile"][PLACE] - line["lower_quartile"][PLACE]
+    sd = MEDIAN * reach / NORMAL_QUARTILES / math.sqrt(trials)
+    title = f"liu2025/{name}: {METHOD}, {sweep.axis} = {value:g}"
+    return Point(title, line["median"][PLACE], redo, sd)
+
+
+def _picture(setup: Callable[[], Setup], key: str | None, name: str, found: dict[str, Any]) -> Point:
+    """The KL of the one release that is drawn; other seeds tell how much it may vary."""
+    shown = found if key is None else found[key]
+
+    def redo() -> list[float]:
+        table = setup()
+        return [kl_to_fit(release(METHOD, table, shown["epsilon"], DELTA, (seed,)), table) for seed in range(SEEDS)]
+
+    title = f"liu2025/{name}: {METHOD}, KL of the release drawn"
+    return Point(title, shown["models"][METHOD]["kl"], redo, summary=first)
+
+
+def _strict(name: str, found: dict[str, Any]) -> Point:
+    """The larger tables, beside the oracle."""
+    row = next(row for row in found["oracle"] if row["method"] == ALL[METHOD].legend)
+
+    def redo() -> list[float]:
+        tables = (synthetic(trial, rows=row["rows"]) for trial in range(found["trials"]))
+        return [
+            kl_to_fit(release(METHOD, table, row["epsilon"], DELTA, (trial, 0)), table)
+            for trial, table in enumerate(tables)
+        ]
+
+    return Point(f"liu2025/{name}: {METHOD}, N = {row['rows']:,}", row["median"], redo)
+
+
+def _forecast(name: str, found: dict[str, Any]) -> Point:
+    """The loss that a plan names, which no seed touches."""
+    cell = found["cells"][0]
+
+    def redo() -> list[float]:
+        reach = np.full(cell["d"], 10 + 4 * np.sqrt(cell["d"] + 1))
+        setup = replace(synthetic(0, rows=cell["rows"], dim=cell["d"]), bounds=(-reach, reach))
+        return [strict._expected(setup, cell["epsilon"])]
+
+    return Point(f"liu2025/{name}: N = {cell['rows']:,}, d = {cell['d']}", cell["forecast"], redo, 0.0)
+
+
+def _clusters(name: str, found: dict[str, Any]) -> Point:
+    """Clusters found privately, one row of a home, on homes held out."""
+    unit, kind, epsilon = "row, one a home", "private", clusters.EPSILONS[0]
+    told = {"unit": unit, "epsilon": f"{epsilon:g}", "method": clusters.KINDS[kind]}
+    (recorded,) = (row["gain"] for row in found["rows"] if told.items() <= row.items())
+
+    def gain(trial: int) -> float:
+        whole = load_profiles(trial, one_row_each=False)
+        assert whole.unit is not None
+        homes = np.unique(whole.unit)
+        held = np.random.default_rng([trial]).choice(homes, round(clusters.HELD_OUT * len(homes)), replace=False)
+        outside = np.isin(whole.unit, held)
+        setup, test = clusters._readings(whole, ~outside)[unit], whole.x[outside]
+        released = clusters._released(kind, setup, epsilon, (trial, int(epsilon)))
+        base = clusters._mean_log_density(clusters._one_gaussian(setup), test)
+        return clusters._mean_log_density(released, test) - base
+
+    def redo() -> list[float]:
+        return [gain(trial) for trial in range(found["trials"])]
+
+    return Point(f"liu2025/{name}: {kind}, epsilon = {epsilon:g}", recorded, redo)
+
+
+OFFERS: dict[str, Callable[[str, dict[str, Any]], Point]] = {
+    **dict.fromkeys(("fig1", "fig2", "fig3", "fig4", "fig5"), _line),
+    "fig6": partial(_picture, iris, None),
+    "fig8": partial(_picture, partial(load_profiles, 0, one_row_each=True), "one_row_a_home"),
+    "fig7": _loads,
+    **dict.fromkeys(("fig9", "fig10"), _line),
+    "strict": _strict,
+    "forecast": _forecast,
+    "clusters": _clusters,
+}

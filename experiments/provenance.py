@@ -1,0 +1,54 @@
+"""What made a figure, so that it can be made again: commit, command and versions."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import subprocess
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "lightgbm", "jax", "optax")
+
+
+def made_by(command: str | None = None) -> dict[str, object]:
+    """The commit (with a plus where files differ from it), the command as it was given, and versions."""
+    return {"commit": commit(), "command": command or as_given(), "versions": versions()}
+
+
+def as_given() -> str:
+    """The command that is running, as one would type it; where its files went is no part of it."""
+    program, given = Path(sys.argv[0]), sys.argv[1:]
+    module = f"experiments.{program.parent.name}" if program.name == "__main__.py" else program.stem
+    if "--out" in given:
+        at = given.index("--out")
+        given = given[:at] + given[at + 2 :]
+    return shlex.join(["python", "-m", module, *given])
+
+
+@cache
+def commit() -> str:
+    """The commit of the sources, and a plus where a tracked file of theirs has changed since."""
+    found = _git("rev-parse", "--short=12", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", "src", "experiments/*.py")
+    return f"{found}+" if found and changed else found or "not in a repository"
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Of Python, and of the packages that figures depend on."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,16 @@ class DataMissing(Exception):
 
 @dataclass(frozen=True)
 class Loaded:
-    """The rows of a data set, and what is public of them."""
+    """The rows of a data set, and what is public of them.
+
+    `grouped` is the schema of the same columns in groups, for methods that know what these are.
+    """
 
     train: pd.DataFrame
     test: pd.DataFrame | None
     schema: Schema
     rules: tuple[str, ...] = ()
+    grouped: Schema | None = None
 
     @property
     def delta(self) -> float:
@@ -122,8 +126,10 @@ def digits() -> Loaded:
     names = [f"px_{place}" for place in range(64)]
     table = pd.DataFrame(images.data.astype(int), columns=names).assign(digit=images.target.astype(str))
     columns: dict[str, Any] = {name: {"type": "number", "min": 0, "max": 16, "step": 1} for name in names}
-    columns["digit"] = {"type": "category", "values": list(map(str, range(10)))}
-    return split(table, Schema.of({"label": "digit", "columns": columns}))
+    columns["digit"] = digit = {"type": "category", "values": list(map(str, range(10)))}
+    image = {"columns": "px_*", "shape": [8, 8], "min": 0, "max": 16, "step": 1}
+    grouped = Schema.of({"label": "digit", "columns": {"digit": digit}, "groups": {"image": image}})
+    return replace(split(table, Schema.of({"label": "digit", "columns": columns})), grouped=grouped)
 
 
 def xor(told: int, among: int) -> Loaded:

@@ -119,7 +119,7 @@ def write_task(folder: Path, loaded: Loaded, option: str, epsilon: float) -> Non
     task = {"method": option, "epsilon": epsilon, "delta": loaded.delta, "rows": len(loaded.train)}
     (folder / "task.json").write_text(json.dumps(task))
     (folder / "schema.json").write_text(json.dumps(public(loaded.schema)))
-    (folder / "sfumato.json").write_text(json.dumps(loaded.schema.dump()))
+    (folder / "sfumato.json").write_text(json.dumps((loaded.grouped or loaded.schema).dump()))
     plain(loaded.train, loaded.schema).to_parquet(folder / "train.parquet")
     if loaded.test is not None:
         plain(loaded.test, loaded.schema).to_parquet(folder / "test.parquet")

@@ -3,7 +3,8 @@
     python -m experiments.liu2025 fig1            KL against epsilon, 100 data sets
     python -m experiments.liu2025 all --full      every figure, 1000 trials as in the paper
 
-Numbers go to experiments/liu2025/results/NAME.json, pictures beside them.
+Numbers go to experiments/liu2025/results/NAME.json, pictures beside them. A run that was stopped goes on where it was,
+as long as the commit is the same.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 
 from experiments.liu2025.figures import FIGURES, FULL_TRIALS
+from experiments.liu2025.record import made_by
 from experiments.liu2025.setups import MissingData
 
 
@@ -34,7 +36,7 @@ def main() -> None:
             print(f"{name} skipped: {error}", file=sys.stderr)
             continue
         path = arguments.out / f"{name}.json"
-        path.write_text(json.dumps(found, indent=1) + "\n")
+        path.write_text(json.dumps({"made_by": made_by(), **found}, indent=1) + "\n")
         print(path)
 
 

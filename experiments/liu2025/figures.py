@@ -8,14 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.liu2025 import clusters, plots, strict
-from experiments.liu2025.runners import MECHANISMS, METHODS, ON_IMAGES, release
+from experiments.liu2025 import augment, clusters, plots, strict, times, unlabelled
+from experiments.liu2025.record import Cells
+from experiments.liu2025.runners import ALL, MECHANISMS, METHODS, ON_IMAGES, UNDER_LABEL, release
 from experiments.liu2025.setups import DELTA, LOAD_HOURS, LOAD_OFFSET, Setup, iris, load_profiles, mnist, synthetic
 from experiments.liu2025.sweeps import EPSILONS, Sweep, accuracy, kl_to_fit, run
 
 KL = "KL(released || fitted), nats"
 FULL_TRIALS = 1000  # as in the paper
-SHAPES = ("fitted", "printed", "laplace", "naive-strict", "strict")
+SHAPES = ("fitted", "printed", "laplace", "naive-strict", "strict", "strict-label")
 STRICT_ON_IRIS = "The columns are scaled by the table itself, as in the paper; the strict lines take that as public."
 STRICT_ON_LOADS = "100 homes are taken as public and give the cluster centres."
 STRICT_ON_MNIST = (
@@ -34,9 +35,14 @@ class Figure:
 
 
 def _lines(sweep: Sweep, trials: int, stem: Path) -> dict[str, Any]:
-    found = run(sweep, trials)
+    found = run(sweep, trials, cells_of(stem))
     plots.lines(found, stem.with_suffix(".png"), log_y=sweep.log_y)
     return found
+
+
+def cells_of(stem: Path) -> Cells:
+    """What is measured already, for all figures of a folder."""
+    return Cells(stem.parent / ".cells")
 
 
 def _against_epsilon(title: str, setup: Callable[[int], Setup], notes: str = "") -> Sweep:
@@ -61,7 +67,7 @@ def _marginals(
 ) -> dict[str, Any]:
     """One release of each kind at epsilon = 2, as a picture; `trials` is not used."""
     epsilon, table = 2.0, setup()
-    models = {method: (METHODS[method].legend, release(method, table, epsilon, DELTA, (0,))) for method in SHAPES}
+    models = {method: (ALL[method].legend, release(method, table, epsilon, DELTA, (0,))) for method in SHAPES}
     heading = f"{title}; epsilon = {epsilon:g}, delta = {DELTA:.0e}"
     plots.marginals(table, models, columns, stem.with_suffix(".png"), heading, unit)
     shown = list(columns)
@@ -95,7 +101,7 @@ def _loads_kl(one_row: bool, trials: int, stem: Path) -> dict[str, Any]:
     kind = (
         "one row a home"
         if one_row
-        else "all rows\nthe DP lines protect a home, the others claim to protect one row's label"
+        else "all rows\nadd-remove lines protect a home, label and the not DP ones one row's label"
     )
     setup = partial(load_profiles, one_row_each=one_row)
     return _lines(_against_epsilon(f"Load profiles, K = 6, d = 12: {kind}", setup, STRICT_ON_LOADS), trials, stem)
@@ -118,13 +124,12 @@ MNIST_ACCURACY = replace(
     title="MNIST on 5 components, N = 5000, 10,000 test images",
     measure=accuracy,
     measured="test accuracy",
-    methods=(*METHODS, *ON_IMAGES),
+    methods=(*METHODS, *ON_IMAGES, *UNDER_LABEL),
     log_y=False,
 )
+SET_UP = _against_epsilon("Synthetic data, K = 5, d = 3, N = 1000", lambda trial: synthetic(trial))
 FIGURES = {
-    "fig1": Figure(
-        100, partial(_lines, _against_epsilon("Synthetic data, K = 5, d = 3, N = 1000", lambda trial: synthetic(trial)))
-    ),
+    "fig1": Figure(100, partial(_lines, SET_UP)),
     "fig2": Figure(
         20,
         partial(
@@ -149,7 +154,10 @@ FIGURES = {
     "fig8": Figure(1, partial(_rows_of_homes, _loads_marginals)),
     "fig9": Figure(6, partial(_lines, MNIST_KL)),
     "fig10": Figure(6, partial(_lines, MNIST_ACCURACY)),
-    "strict": Figure(100, strict.table),
+    "strict": Figure(100, lambda trials, stem: strict.table(SET_UP, trials, stem, cells_of(stem))),
     "forecast": Figure(40, strict.forecast),
     "clusters": Figure(5, clusters.gains),
+    "augment": Figure(20, augment.table),
+    "times": Figure(3, times.table),
+    "unlabelled": Figure(20, unlabelled.table),
 }

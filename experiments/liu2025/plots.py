@@ -24,6 +24,7 @@ COLOURS = {
     "coloured": "tab:brown",
     "naive-strict": "tab:orange",
     "strict": "tab:red",
+    "strict-label": "tab:pink",
     "strict-components": "tab:purple",
     "fitted": "black",
 }

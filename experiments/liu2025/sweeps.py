@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+from experiments.liu2025.record import Cells
 from experiments.liu2025.runners import ALL, MECHANISMS, release_in_space
 from experiments.liu2025.setups import DELTA, Setup
 from sfumato.models.gaussian_mixture import GaussianMixture
@@ -53,20 +54,29 @@ def accuracy(released: GaussianMixture, setup: Setup) -> float:
     return float((scores.argmax(axis=1) == setup.test_y).mean())
 
 
-def run(sweep: Sweep, trials: int) -> dict[str, Any]:
-    """Medians, means and quartiles of every method at every value of the axis."""
+def losses(sweep: Sweep, trials: int, cells: Cells) -> np.ndarray[Any, Any]:
+    """What is measured of each method (first), at each value of the axis, in each trial (last)."""
     found = np.empty((len(sweep.methods), len(sweep.values), trials))
-    setup = lru_cache(maxsize=1)(sweep.setup) if sweep.axis == "epsilon" else sweep.setup
+    setup = lru_cache(maxsize=1)(sweep.setup)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(sweep.title, total=found.size)
         for trial in range(trials):
             for j, value in enumerate(sweep.values):
-                table = setup(trial, 0.0 if sweep.axis == "epsilon" else value)
                 for i, method in enumerate(sweep.methods):
-                    found[i, j, trial] = sweep.measure(
-                        *release_in_space(method, table, sweep.epsilon(value), DELTA, (trial, j))
-                    )
+
+                    def measure(trial: int = trial, j: int = j, value: float = value, method: str = method) -> float:
+                        table = setup(trial, 0.0 if sweep.axis == "epsilon" else value)
+                        return sweep.measure(*release_in_space(method, table, sweep.epsilon(value), DELTA, (trial, j)))
+
+                    name = f"{sweep.title} | {sweep.measured} | {method} | {value:g} | {trial}"
+                    found[i, j, trial] = cells.get(name, measure)
                     progress.advance(task)
+    return found
+
+
+def run(sweep: Sweep, trials: int, cells: Cells) -> dict[str, Any]:
+    """Medians, means and quartiles of every method at every value of the axis."""
+    found = losses(sweep, trials, cells)
     lines = {method: _line(method, found[i]) for i, method in enumerate(sweep.methods)}
     return {
         "title": sweep.title,

@@ -1,7 +1,13 @@
 """Table 1 and the figures of 3A/ClustMix (Madl, Xu, Choudhury and Howard 2023), one command each.
 
     python -m experiments.three_a table1                          every cell that is missing
-    python -m experiments.three_a table1 --only adult,census --columns mixture --releases 5
+    python -m experiments.three_a table1 --data mnist --methods dp-gan --releases 3
+    python -m experiments.three_a table1 --data adult --split quarter
+    python -m experiments.three_a jobs                            the commands that would fill what is missing
+    python -m experiments.three_a page                            the page again, from the cells
+    python -m experiments.three_a tune --methods dp-gan           30 rounds on public data; --data adult: unpaid
+    python -m experiments.three_a objective                       alpha L1 + (1 - alpha) L2
+    python -m experiments.three_a figure1                         the three steps in a picture
     python -m experiments.three_a figure2                         toy data over epsilon
     python -m experiments.three_a figure3                         synthetic digits
     python -m experiments.three_a ablation                        what each step is worth
@@ -16,9 +22,9 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from experiments.three_a import ablation, figure2, figure3, table1
-from experiments.three_a.data import LOADERS, MissingData
-from experiments.three_a.methods import METHODS, NotThere
+from experiments.three_a import ablation, figure1, figure2, figure3, objective, table1, tuning
+from experiments.three_a.data import LOADERS, SPLITS, MissingData
+from experiments.three_a.methods import METHODS, NotThere, tried
 
 
 def main() -> None:
@@ -30,31 +36,47 @@ def main() -> None:
         print(f"{arguments.what} skipped: {error}", file=sys.stderr)
 
 
-def _run(arguments: argparse.Namespace) -> Path:
+def _run(arguments: argparse.Namespace) -> Path | str:
+    if arguments.what == "figure1":
+        return figure1.make(arguments.out)
+    if arguments.what == "objective":
+        known = {"releases": arguments.releases or objective.RELEASES}
+        return objective.make(arguments.out, data=arguments.data or objective.DATA, **known)
     if arguments.what == "figure2":
         return figure2.make(arguments.out)
     if arguments.what == "figure3":
         return figure3.make(arguments.out)
-    releases = {} if arguments.releases is None else {"releases": arguments.releases}
     if arguments.what == "ablation":
-        return ablation.make(arguments.out, only=arguments.only or ablation.DATA, **releases)
+        releases = arguments.releases or table1.RELEASES
+        return ablation.make(arguments.out, only=arguments.data or ablation.DATA, releases=releases)
+    if arguments.what == "jobs":
+        return "\n".join(table1.jobs(arguments.out, arguments.split, arguments.methods))
+    if arguments.what == "tune":
+        searched = [(method, name) for method in arguments.methods for name in arguments.data or [tuning.PUBLIC]]
+        rounds = arguments.releases or tuning.ROUNDS
+        made = [tuning.tune(arguments.out, method, name, tried(method), rounds) for method, name in searched]
+        return "\n".join(map(str, made))
+    if arguments.what == "page":
+        return table1.write_page(arguments.out)
     return table1.make(
         arguments.out,
-        only=arguments.only,
-        columns=arguments.columns,
-        times=arguments.times,
+        data=arguments.data,
+        methods=arguments.methods,
+        split=arguments.split,
+        releases=arguments.releases,
         again=arguments.again,
-        **releases,
     )
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["table1", "figure2", "figure3", "ablation"])
-    parser.add_argument("--only", type=_some(LOADERS), default=[], help="data sets, with commas between")
-    parser.add_argument("--columns", type=_some(METHODS), default=[], help="methods, with commas between")
-    parser.add_argument("--releases", type=int, help="of each cell")
-    parser.add_argument("--times", type=int, default=1, help="so many times N synthetic rows")
+    parser.add_argument(
+        "what", choices=["table1", "jobs", "page", "tune", "objective", "figure1", "figure2", "figure3", "ablation"]
+    )
+    parser.add_argument("--data", type=_some(LOADERS), default=[], help="data sets, with commas between")
+    parser.add_argument("--methods", type=_some(METHODS), default=[], help="with commas between")
+    parser.add_argument("--split", choices=SPLITS, default=SPLITS[0], help="the documentation's, or the paper's")
+    parser.add_argument("--releases", type=int, help="of each cell; rounds of a search")
     parser.add_argument("--again", action="store_true", help="make the named cells anew")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", help="where the files go")
     return parser

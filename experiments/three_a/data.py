@@ -1,15 +1,15 @@
 """The data sets of Table 1 that are public, each with its split and with what a custodian could say of it unseen.
 
-Real data is read from `../shared/data` beside the project, or from the folder that SFUMATO_SHARED names. The two MIMIC
-tasks of the paper are left out: that data is not public.
+Real data is read from `../shared/data` beside the project, or from the folder that SFUMATO_SHARED names. Loaders for
+the whole of Census and fraud and for MIMIC-III, which nobody may pass on, are in `own_files`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -99,19 +99,55 @@ def mnist() -> DataSet:
     return DataSet("mnist", train, test, "digit", tuple(range(10)), 1e-5, 60_000, schema, (0.0, 255.0), (28, 28))
 
 
+def credit_default() -> DataSet:
+    """Credit default in Taiwan: no data set of the paper. What is tuned in public is tuned on it; a quarter of each
+    class is the test set."""
+    table = pd.read_parquet(_found("credit_default.parquet"))
+    table.insert(0, "split", np.where(_stratified(table["default_payment_next_month"].to_numpy()), "test", "train"))
+    train, test = _split(table)
+    schema = Schema.load(SCHEMAS / "credit_default.yaml")
+    return DataSet("credit_default", train, test, "default_payment_next_month", (0, 1), 1 / len(train), 20_000, schema)
+
+
+def _own(name: str) -> DataSet:
+    from experiments.three_a import own_files
+
+    return own_files.LOADERS[name]()
+
+
 LOADERS: dict[str, Callable[[], DataSet]] = {
     "adult": adult,
     "census": census,
     "fraud": fraud,
     "isolet": isolet,
     "mnist": mnist,
+    "credit_default": credit_default,
+    **{name: partial(_own, name) for name in ("census_full", "credit_full", "mimic_mortality", "mimic_stay")},
 }
+TABLE = ("adult", "census", "fraud", "isolet", "mnist")
+"""The data sets of Table 1 that can be had."""
+
+SPLITS = ("documented", "quarter")
+"""The split of the documentation, or the paper's: a random quarter is the test set."""
 
 
 @cache
-def load(name: str) -> DataSet:
-    """One data set by its name."""
-    return LOADERS[name]()
+def load(name: str, split: str = SPLITS[0]) -> DataSet:
+    """One data set by its name, with one of SPLITS."""
+    found = LOADERS[name]()
+    return found if split == SPLITS[0] else quartered(found)
+
+
+def quartered(data: DataSet) -> DataSet:
+    """A quarter of each class as test set, by a seeded permutation of all rows; of Adult of its train rows, which are
+    the paper's 32,561. Fraud comes so, and MNIST keeps its split in the paper too."""
+    if data.name in ("fraud", "mnist"):
+        return data
+    parts = [data.train] if data.name == "adult" else [data.train, data.test]
+    table = pd.concat(parts, ignore_index=True)
+    test = _stratified(table[data.label].to_numpy())
+    train, held = (table[mask].reset_index(drop=True) for mask in (~test, test))
+    return replace(data, train=train, test=held, delta=1 / len(train))
 
 
 def held_out(data: DataSet, share: float = 0.3, seed: int = 0) -> DataSet:
@@ -119,7 +155,7 @@ def held_out(data: DataSet, share: float = 0.3, seed: int = 0) -> DataSet:
     test = np.random.default_rng(seed).random(len(data.train)) < share
     parts = (data.train[mask].reset_index(drop=True) for mask in (~test, test))
     train, validation = parts
-    return DataSet(**(vars(data) | {"train": train, "test": validation}))
+    return replace(data, train=train, test=validation)
 
 
 def _split(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -268,6 +268,18 @@ def test_alpha_one_keeps_the_centroids_and_alpha_zero_fits_the_labels() -> None:
     assert after < 0.9 * before
 
 
+def test_a_support_batch_moves_no_other_centroid_and_random_kernels_and_labels_lower_the_loss() -> None:
+    x, y, start, of_class = adapt_case()
+    labels, unit = np.eye(2) - 0.5, (x.mean(axis=0), x.std(axis=0))
+    known = {"alpha": 0.0, "ridge": 0.01}
+    one = clustmix.adapted(x, y, start, of_class, 2, Kip(steps=1, support=2, **known), np.random.default_rng(0))
+    assert (np.abs(one - start).sum(axis=1) > 0).sum() == 2
+    whole = Kip(steps=100, depth=3, random_kernel=True, support=3, learn_labels=True, **known)
+    moved = clustmix.adapted(x, y, start, of_class, 2, whole, np.random.default_rng(0))
+    before, after = (printed_loss(p, start, labels[of_class], x, labels[y], unit, Kip(**known)) for p in (start, moved))
+    assert after < before
+
+
 def test_the_adapted_release_keeps_its_sizes() -> None:
     options = {"adapt": True, "kip": Kip(alpha=0.1, steps=20), "cuts": 1}
     first, second = (release(rng=np.random.default_rng(3), **options) for _ in range(2))

@@ -115,3 +115,16 @@ def test_nothing_to_hide_needs_no_noise(rows: FloatArray) -> None:
 def test_senseless_arguments_are_refused(weight: FloatArray, level: float, gap: float) -> None:
     with pytest.raises(ArgumentError):
         noise_shape(np.eye(2), weight, level, gap)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 5])
+def test_for_an_ellipsoid_of_differences_the_noise_has_the_shape_of_the_class(dim: int) -> None:
+    """docs/proofs/mixture.md, section 8: v^T S^-1 v <= rho^2 is hidden at least cost by noise rho^2 S / c."""
+    rng = np.random.default_rng(dim)
+    precision = random_weight(rng, dim)
+    sigma, rho, level = np.linalg.inv(precision), 0.7, 0.3
+    sphere = np.vstack([np.linalg.qr(rng.standard_normal((dim, dim)))[0] for _ in range(100)])
+    differences = rho * sphere @ np.linalg.cholesky(sigma).T
+    found = noise_shape(differences, precision, level, gap=1e-6).covariance
+    np.testing.assert_allclose(found * level / rho**2, sigma, atol=1e-3 * np.abs(sigma).max())
+    assert np.trace(precision @ found) == pytest.approx(dim * rho**2 / level, rel=1e-3)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.base import Public
+from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, repeated, scaled
-from sfumato.mechanisms.encodings import Encoding
+from sfumato.mechanisms.encodings import Encoding, Learned
 
 MOST_LABEL_WEIGHTS = 2000  # of a label model: its Hessian has the square of that
 
@@ -40,6 +40,13 @@ def what_adapts(adapt: str | None, public: Public, encoding: str) -> tuple[str, 
             if not holds:
                 raise ArgumentError(f"adapt needs {what}")
     return asked if all(needed.values()) else ()
+
+
+def adapts_labels(adapt: str | None, learned: Learned, plan: Plan) -> bool:
+    """Whether a run adapts labels: where its plan has rounds for that and, of "auto", where that pays. What is not
+    spent on labels is there for the rounds that follow.
+    """
+    return plan.has("labels") and (adapt != "auto" or learned.labels_pay(plan))
 
 
 @dataclass(frozen=True)

@@ -43,10 +43,11 @@ def one_cell_each(image: Image, counts: FloatArray, spreads: FloatArray) -> Foun
 
 
 def ask_shapes(curator: Asker, found: FoundCells, mu_squared: float, tuning: NoiseTuning) -> FloatArray:
-    """The shape of each class's cells, all of them together: (classes, dim, dim), shrunk towards that of all classes.
+    """The shape of each class's cells, all of them together: (classes, dim, dim), shrunk towards that of all classes,
+    and that towards columns that have nothing to do with each other.
 
-    Entries carry noise, and so do eigenvalues: those of a class's difference from all classes are shrunk
-    by what noise of that size does to the eigenvalues of anything.
+    Entries carry noise, and so do eigenvalues: those of a difference are shrunk by what noise of that size does to the
+    eigenvalues of anything.
     """
     cells = found.cells
     dim, classes = cells.image.dim, len(cells.centres)
@@ -59,7 +60,10 @@ def ask_shapes(curator: Asker, found: FoundCells, mu_squared: float, tuning: Noi
     kept = np.array([unclipped(dim, radius(w), w) for w in found.within])
     means = sums / counts[:, None]
     shapes = seconds / (counts * kept)[:, None, None] - np.einsum("ki,kj->kij", means, means)
-    pooled = np.einsum("k,kij->ij", counts / counts.sum(), shapes)
+    weights = counts / counts.sum()
+    pooled = np.einsum("k,kij->ij", weights, shapes)
+    apart = np.diag(np.diagonal(pooled))
+    pooled = apart + shrink_eigenvalues(pooled - apart, float(np.linalg.norm(weights * sd)), tuning.margin)
     pooled = floor_eigenvalues(pooled, tuning.eigenvalue_floor * float(found.within.mean()) / dim)
     root = np.sqrt(np.diagonal(pooled))
     units = np.outer(root, root)

@@ -62,6 +62,10 @@ MOST_QUANTILES = 1000
 class Kip:
     """How centroids are adapted: alpha and lambda (`ridge`) of (6), hidden layers of the kernel's network, Adam's steps
     and rate, and how many rows are drawn for one step of Algorithm 1.
+
+    The rest of Algorithm 1, all left out by default as (6) has none of it: a random kernel in every step, of 1 to
+    `depth` hidden layers; a random batch of the support set, of so many centroids (None: all); labels of the support
+    set that are learned too. They are the regression's: a point that is released has the class of its cluster.
     """
 
     alpha: float = 0.5
@@ -70,10 +74,14 @@ class Kip:
     steps: int = 200
     rate: float = 0.01
     batch: int = 256
+    random_kernel: bool = False
+    support: int | None = None
+    learn_labels: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.alpha <= 1 or not self.ridge > 0 or min(self.depth, self.steps, self.batch) < 1:
-            raise ArgumentError("alpha must lie in [0, 1], ridge above 0, and depth, steps and batch be at least 1")
+        fewest = min(self.depth, self.steps, self.batch, 1 if self.support is None else self.support)
+        if not 0 <= self.alpha <= 1 or not self.ridge > 0 or fewest < 1:
+            raise ArgumentError("alpha must lie in [0, 1], ridge above 0, and the other numbers be at least 1")
 
 
 @dataclass(frozen=True)
@@ -345,15 +353,29 @@ def adapted(
     there = np.pad(np.ones(len(centroids)), room[0])
     jax, optax = _trainers()
     with jax.enable_x64(True):
-        points, state = start, optax.adam(kip.rate).init(start)
+        learned = start, support
+        state = optax.adam(kip.rate).init(learned)
         for _ in range(kip.steps):
-            batch = rng.integers(len(x), size=kip.batch)
-            points, state = _step(kip)(points, state, start, support, there, x[batch], labels[y[batch]], unit)
-        return np.asarray(points, dtype=np.float64)[: len(centroids)]
+            batch, depth, used = rng.integers(len(x), size=kip.batch), kip.depth, there
+            if kip.random_kernel:
+                depth = int(rng.integers(1, kip.depth + 1))
+            if kip.support is not None:
+                some = rng.permutation(len(centroids))[: kip.support]
+                used = np.isin(np.arange(len(there)), some).astype(np.float64)
+            learned, state = _step(kip, depth)(learned, state, start, used, x[batch], labels[y[batch]], unit)
+        return np.asarray(learned[0], dtype=np.float64)[: len(centroids)]
 
 
 def loss(
-    points: Any, start: Any, support: Any, there: Any, rows: Any, labels: Any, unit: tuple[Any, Any], kip: Kip
+    points: Any,
+    start: Any,
+    support: Any,
+    there: Any,
+    rows: Any,
+    labels: Any,
+    unit: tuple[Any, Any],
+    kip: Kip,
+    depth: int | None = None,
 ) -> Any:
     """Equation (6). Where `there` is 0 a centroid adds nothing: its kernel and label are 0, only its ridge is left."""
     import jax.numpy as jnp
@@ -362,23 +384,27 @@ def loss(
 
     centre, spread = unit
     ours, theirs = (points - centre) / spread, (rows - centre) / spread
-    inner = ntk(ours, ours, kip.depth) * there[:, None] * there
+    depth = kip.depth if depth is None else depth
+    inner = ntk(ours, ours, depth) * there[:, None] * there
     weights = jnp.linalg.solve(inner + kip.ridge * jnp.eye(len(points)), support)
-    misfit = ((labels - ntk(theirs, ours, kip.depth) * there @ weights) ** 2).sum() / 2
+    misfit = ((labels - ntk(theirs, ours, depth) * there @ weights) ** 2).sum() / 2
     moved = ((points - start) ** 2 * there[:, None]).sum() / jnp.maximum((start**2).sum(), SMALLEST_VARIANCE)
     return kip.alpha * moved + (1 - kip.alpha) * misfit
 
 
 @cache
-def _step(kip: Kip) -> Callable[..., tuple[Any, Any]]:
-    """Steps 4 and 5 of Algorithm 1 on a batch of rows. All centroids of a region are in every batch."""
+def _step(kip: Kip, depth: int) -> Callable[..., tuple[Any, Any]]:
+    """Steps 4 and 5 of Algorithm 1: centroids that are not in the batch stay where they are, and so do labels unless
+    they are learned.
+    """
     jax, optax = _trainers()
 
     @jax.jit
-    def step(points: Any, state: Any, *known: Any) -> tuple[Any, Any]:
-        slope = jax.grad(loss)(points, *known, kip)
-        change, state = optax.adam(kip.rate).update(slope, state)
-        return optax.apply_updates(points, change), state
+    def step(learned: Any, state: Any, start: Any, used: Any, rows: Any, labels: Any, unit: Any) -> tuple[Any, Any]:
+        slopes = jax.grad(lambda both: loss(both[0], start, both[1], used, rows, labels, unit, kip, depth))(learned)
+        change, state = optax.adam(kip.rate).update(slopes, state)
+        kept = change[0] * used[:, None], change[1] * used[:, None] * kip.learn_labels
+        return optax.apply_updates(learned, kept), state
 
     return step
 

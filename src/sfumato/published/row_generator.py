@@ -5,6 +5,7 @@ makes such rows. Rows are raw arrays; bounds, classes and categories are public.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -14,6 +15,8 @@ import numpy as np
 
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.schema.layout import FloatArray, IntArray
+
+STEPS_A_CALL = 100  # that a GAN's generator takes in one call of compiled code
 
 Bounds = tuple[FloatArray | float, FloatArray | float]
 
@@ -47,12 +50,10 @@ class Encoding:
             codes[:, j] = (rng.random((len(encoded), 1)) * reach[:, -1:] >= reach).sum(axis=1)
         return self.low + (self.high - self.low) * encoded[:, :d], codes
 
-    def generate(self, weights: Any, z: Any) -> Any:
+    def generate(self, weights: Any, z: Any, hidden: str = "relu") -> Any:
         """A network's output as encoded rows: numbers in [0, 1], and probabilities in each category's block."""
         jax = import_module("jax")
-        for matrix, offset in weights[:-1]:
-            z = jax.nn.relu(z @ matrix + offset)
-        out = z @ weights[-1][0] + weights[-1][1]
+        out = forward(weights, z, hidden)
         cuts = np.cumsum([len(self.low), *self.levels])
         blocks = [jax.nn.sigmoid(out[:, : cuts[0]])]
         blocks += [jax.nn.softmax(out[:, a:b], axis=1) for a, b in pairwise(cuts)]
@@ -60,10 +61,37 @@ class Encoding:
 
     def weights(self, inputs: int, width: int, rng: np.random.Generator) -> list[tuple[Any, Any]]:
         """The network before training: two hidden layers of rectifiers."""
-        return [
-            (rng.standard_normal((a, b), dtype=np.float32) * np.float32(math.sqrt(2 / a)), np.zeros(b, np.float32))
-            for a, b in pairwise((inputs, width, width, self.width))
-        ]
+        return layers((inputs, width, width, self.width), rng)
+
+
+def layers(sizes: Sequence[int], rng: np.random.Generator) -> list[tuple[Any, Any]]:
+    """A fully connected network before training: a matrix and an offset from each size to the next."""
+    return [
+        (rng.standard_normal((a, b), dtype=np.float32) * np.float32(math.sqrt(2 / a)), np.zeros(b, np.float32))
+        for a, b in pairwise(sizes)
+    ]
+
+
+def forward(weights: Any, x: Any, hidden: str = "relu") -> Any:
+    """What the last layer puts out; the layers before it end in `hidden`, a function of jax.nn."""
+    bend = getattr(import_module("jax").nn, hidden)
+    for matrix, offset in weights[:-1]:
+        x = bend(x @ matrix + offset)
+    return x @ weights[-1][0] + weights[-1][1]
+
+
+def with_class(
+    numbers: FloatArray, codes: IntArray, y: IntArray, classes: int, bounds: Bounds, levels: Sequence[int]
+) -> tuple[Encoding, Any]:
+    """Rows encoded as a network takes them, their class as one category more, and the encoding."""
+    check_levels(codes, tuple(levels))
+    encoding = Encoding(*limits(bounds, numbers.shape[1]), (*levels, classes))
+    return encoding, encoding.encode(numbers, np.column_stack([codes, y])).astype(np.float32)
+
+
+def labelled(numbers: FloatArray, codes: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """Rows apart from their classes, the last category."""
+    return numbers, codes[:, :-1], codes[:, -1]
 
 
 def limits(bounds: Bounds, columns: int) -> tuple[FloatArray, FloatArray]:

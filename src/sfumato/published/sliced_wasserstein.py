@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.accounting import mu_of
-from sfumato.published.row_generator import Bounds, trainers
+from sfumato.published.row_generator import Bounds, labelled, trainers
 from sfumato.published.slicing import (
     SLICES,
     Ball,
@@ -31,7 +31,6 @@ from sfumato.published.slicing import (
     SlicedRows,
     Training,
     check_ball,
-    labelled,
     lower,
     table_ball,
 )

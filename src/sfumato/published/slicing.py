@@ -29,7 +29,7 @@ import numpy as np
 from sfumato.accounting import slicing_sigma
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import ROUNDING
-from sfumato.published.row_generator import Bounds, Encoding, check_levels, limits, trainers
+from sfumato.published.row_generator import Bounds, Encoding, check_levels, labelled, limits, trainers
 from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.training.settings import TAU
 
@@ -251,8 +251,3 @@ def table_ball(
     """The unit ball of rows whose last category is their class."""
     check_levels(codes, tuple(levels))
     return Ball.of(Encoding(*limits(bounds, numbers.shape[1]), (*levels, classes)), radius)
-
-
-def labelled(numbers: FloatArray, codes: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Rows apart from their classes, the last category."""
-    return numbers, codes[:, :-1], codes[:, -1]

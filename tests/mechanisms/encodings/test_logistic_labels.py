@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.encoding.marginals import Marginals
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.budget import Reserved
-from sfumato.mechanisms.encodings.logistic_labels import Drawn, damp, log_odds, step, update_curvature
+from sfumato.mechanisms.encodings.logistic_labels import Drawn, damp, log_odds, logit_noise, step, update_curvature
 from sfumato.mechanisms.tuning import LabelTuning
 from sfumato.schema.layout import FloatArray
 
@@ -133,6 +133,29 @@ def test_where_there_are_hardly_any_rows_noise_is_not_believed() -> None:
         release = fit(True, epsilon=0.5, n=30, seed=seed)
         assert release.model.labeller is not None
         assert np.isfinite(release.log_density(pd.DataFrame({"x": [0], "z": [4], "y": ["yes"]}))).all()
+
+
+@pytest.mark.parametrize("mechanism", [sf.Mixture(components=1, pairs=None, adapt="auto"), sf.Clustmix()])
+def test_auto_leaves_labels_of_a_class_that_noise_hides_and_spends_all_the_same(mechanism: Any) -> None:
+    """With 30 rows noise moves a logit by several nats; with 20,000 by a hundredth of one."""
+    for rows, adapted in ((30, False), (20_000, True)):
+        release = sf.fit(table(rows), TWO, epsilon=0.5, delta=1e-6, mechanism=mechanism, insecure_seed=0)
+        assert (release.model.labeller is not None) == adapted
+        spent = sum(spend.mu**2 for spend in release.guarantee.spends)
+        planned = sf.plan(TWO, epsilon=0.5, delta=1e-6, mechanism=mechanism)
+        assert spent == pytest.approx(planned.mu**2, rel=1e-9)
+
+
+def test_the_noise_on_a_logit_is_what_noisy_gradients_make_it() -> None:
+    """A regression of p standard normal features on n rows, all logits 0, corrected by one gradient with noise."""
+    rng = np.random.default_rng(0)
+    rows, weights, mu = 4000, 8, 0.3
+    x = rng.standard_normal((rows, weights))
+    curvature = x.T @ x / 4.0
+    noise = rng.standard_normal((200, weights)) * np.sqrt(weights) / mu
+    moved = np.linalg.solve(curvature, noise.T).T @ x[:500].T
+    expected = logit_noise(np.array([rows / 4.0, 1e9]), weights, mu**2)  # p (1 - p) is a quarter everywhere
+    assert np.sqrt((moved**2).mean()) == pytest.approx(expected, rel=0.15)
 
 
 def marginals(counts: list[float], masses: FloatArray, sd: float) -> Marginals:

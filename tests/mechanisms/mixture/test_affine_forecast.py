@@ -14,7 +14,7 @@ from sfumato.mechanisms.mixture.affine_forecast import best_forecast, broken_sti
 def test_the_histograms_share_is_the_best_of_those_tried() -> None:
     counts, sizes, mu = 5000 * broken_stick(CLASSES), (20,) * DIM, 0.268
     best = best_forecast(counts, sizes, mu, LOOKS)
-    assert best.total <= min(forecast(counts, sizes, mu, share, LOOKS).total for share in (0.1, 0.25, 0.5, 0.75))
+    assert best.total <= min(forecast(counts, sizes, mu, share, LOOKS).total for share in (0.3, 0.5, 0.75))
     assert planned(1.0, 5000).round("histograms").share != pytest.approx(0.5)
 
 

@@ -107,8 +107,8 @@ class Clustmix:
         components: Cells that a class begins with; those that turn out too small are merged. By default as many as
             `sigma_max` allows.
         adapt: "labels" spends a part of the budget on how the label follows the columns, "points" moves the points by
-            kernel inducing points (it needs the extra `train`), "both" does both, and "auto" adapts labels where they
-            can be. None adapts nothing.
+            kernel inducing points (it needs the extra `train`), "both" does both, and "auto" adapts labels where that
+            can be and noise leaves enough of the rarest class. None adapts nothing.
         alpha: What is adapted is held so much to what it was: the share of labels that stay the model's own, and alpha
             of the paper's equation (6). By default 0.25.
         tuning: What was tuned once, for all tables.

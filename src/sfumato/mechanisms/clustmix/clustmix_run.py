@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.adapting import adapts_labels
 from sfumato.mechanisms.asker import Asker, Seen
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import Reserved
@@ -38,18 +39,20 @@ def run_clustmix(mechanism: Clustmix, curator: Asker, plan: Plan) -> MixtureMode
         check_extra("adapt='points'")
     details = plan.part(ClustmixDetails)
     tuning = mechanism.tuning.cells(plan.encoding)
-    kept = sum(each.share for each in plan.repeats("labels")) * plan.mu**2
+    kept = plan.kept("labels")
     learned = encoding_of(mechanism, plan.public).learn(Reserved(curator, kept), plan)
+    adapted = adapts_labels(mechanism.adapt, learned, plan)
     plan, curator = plan.on(learned.layout), Seen(curator, learned.layout)
-    reserved = Reserved(curator, kept)
+    freed = 0.0 if adapted else kept
+    reserved = Reserved(curator, kept - freed)
     found = find_cells(reserved, plan, learned, details.components, details.sigma_max, tuning)
-    shapes = ask_shapes(reserved, found, plan.budget("shapes", reserved.remaining), tuning.noise)
+    shapes = ask_shapes(reserved, found, min(plan.budget("shapes") + freed, reserved.remaining), tuning.noise)
     if plan.has("features"):
         assert isinstance(learned, LearnedScores)  # a plan for groups moves no points
         found = adapt_points(reserved, plan, learned, found, shapes, mechanism)
     mixture = learned.mixture(found, shapes)
-    encoder = learned.encoder(curator, plan, mixture)
-    labels = learned.labels(curator, plan, encoder, mixture, mechanism.held) if plan.has("labels") else None
+    encoder = learned.encoder(reserved, plan, mixture)
+    labels = learned.labels(curator, plan, encoder, mixture, mechanism.held) if adapted else None
     return MixtureModel(plan.layout, encoder, mixture, labels)
 
 

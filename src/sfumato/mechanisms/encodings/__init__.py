@@ -62,6 +62,9 @@ class Learned(Protocol):
     def encoder(self, curator: Asker, plan: Plan, mixture: GaussianMixture) -> Scores | Projected:
         """The way back to columns; where that takes a last round, it is asked here."""
 
+    def labels_pay(self, plan: Plan) -> bool:
+        """Whether adapted labels tell more than the noise on them."""
+
     def labels(
         self, curator: Asker, plan: Plan, encoder: Scores | Projected, mixture: GaussianMixture, alpha: float
     ) -> Labeller | QuadraticLabeller:

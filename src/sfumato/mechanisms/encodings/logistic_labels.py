@@ -7,6 +7,7 @@ docs/proofs/adapt.md has the proof, and how the constants came about.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -54,6 +55,16 @@ def fit_logistic_labels(
         weights, before = weights + moved.reshape(weights.shape), gradient
     columns = zip(*_evidence(weights, tables), strict=True)
     return Labeller(alpha, _inside(weights[:, 0]), tuple(_inside(np.stack(rows)) for rows in columns))
+
+
+def logit_noise(counts: FloatArray, weights: int, mu_squared: float) -> float:
+    """What the noise on gradients moves a logit by, root mean square, where a class is about as likely as not.
+
+    A gradient of p weights, of rows of squared norm about p, has noise sqrt(p) / mu a weight. It is divided by the
+    curvature, which has no more rows than the rarest class: p weights together move a logit by p / (mu rows). `counts`
+    are noisy answers, so whoever decides by this asks nothing.
+    """
+    return weights / (math.sqrt(mu_squared) * max(float(counts.min()), 1.0))
 
 
 def log_odds(marginals: Marginals) -> list[list[FloatArray]]:

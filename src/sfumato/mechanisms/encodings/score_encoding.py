@@ -21,7 +21,7 @@ from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, effective_bins, marginal_cost, moment_costs, radius, split
 from sfumato.mechanisms.cell_shapes import FoundCells, divide_weights
 from sfumato.mechanisms.encodings.column_looks import FINER, ask_columns, looks_of
-from sfumato.mechanisms.encodings.logistic_labels import fit_logistic_labels
+from sfumato.mechanisms.encodings.logistic_labels import fit_logistic_labels, logit_noise
 from sfumato.mechanisms.questions import score_image
 from sfumato.mechanisms.tuning import HistogramTuning, LabelTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
@@ -143,6 +143,11 @@ class LearnedScores:
     def encoder(self, curator: Asker, plan: Plan, mixture: GaussianMixture) -> Scores:
         """Scores that keep every column's noisy distribution whatever the mixture is. Nothing is asked."""
         return self.scores.matched(mixture)
+
+    def labels_pay(self, plan: Plan) -> bool:
+        """Whether the noise on a logit leaves anything to learn of the rarest class."""
+        budget = plan.kept("labels") / plan.public.noise_factor
+        return logit_noise(self.counts, 1 + len(self.layout.names), budget) <= self.label_model.noisiest
 
     def labels(
         self, curator: Asker, plan: Plan, encoder: Scores | Projected, mixture: GaussianMixture, alpha: float

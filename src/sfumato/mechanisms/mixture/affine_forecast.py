@@ -18,7 +18,7 @@ from sfumato.mechanisms.budget import fill
 from sfumato.mechanisms.clipping import Clip, best_radii
 from sfumato.schema.layout import FloatArray
 
-SHARES_TRIED = np.linspace(0.1, 0.9, 17)  # shares of the histograms
+SHARES_TRIED = np.linspace(0.3, 0.9, 13)  # shares of the histograms
 
 
 @dataclass(frozen=True)

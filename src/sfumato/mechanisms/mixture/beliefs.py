@@ -48,24 +48,12 @@ class Beliefs:
         return divisors(self.counts, self.count_variances)
 
     @cached_property
-    def _spectra(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Eigenvectors of the shapes, back in data units, and means of the eigenvalues: plain and harmonic."""
-        values, vectors = np.linalg.eigh(_carry(self.maps, self.shapes))
-        return np.linalg.inv(self.maps) @ vectors, *settle_eigenvalues(values, self.noise[:, None])
-
-    @property
-    def expected(self) -> FloatArray:
-        """The covariances to expect of a class's rows: what a look has to cover."""
-        vectors, plain, _ = self._spectra
-        return _compose(vectors, plain)
-
-    @property
     def covariances(self) -> FloatArray:
-        """The covariances that lose least: KL(released || fitted) is least on average where the released
-        precision is the mean precision.
-        """
-        vectors, _, harmonic = self._spectra
-        return _compose(vectors, harmonic)
+        """The covariances of a class's rows: what a look has to cover, and what is released."""
+        values, vectors = np.linalg.eigh(_carry(self.maps, self.shapes))
+        back = np.linalg.inv(self.maps) @ vectors
+        made = (back * settle_eigenvalues(values, self.noise[:, None])[:, None, :]) @ _t(back)
+        return np.asarray((made + _t(made)) / 2.0)
 
     def precisions(self, maps: FloatArray) -> FloatArray:
         """Inverse covariances of the rows in the space of the maps."""
@@ -74,7 +62,7 @@ class Beliefs:
     @property
     def spans(self) -> FloatArray:
         """The covariance to expect of a row around the mean believed: the class's own, and that of its mean."""
-        return self.expected + self.mean_covariances
+        return self.covariances + self.mean_covariances
 
 
 @dataclass(frozen=True)
@@ -96,20 +84,19 @@ def divisors(counts: FloatArray, variances: FloatArray) -> FloatArray:
     return np.maximum(counts, np.maximum(np.sqrt(variances) / 2.0, FEWEST))
 
 
-def settle_eigenvalues(values: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """E[x] and 1 / E[1 / x] of eigenvalues x that were measured as `values` with noise of such variance.
+def settle_eigenvalues(values: FloatArray, noise: FloatArray) -> FloatArray:
+    """sqrt(E[x] / E[1 / x]) of eigenvalues x that were measured as `values` with noise of such variance: what makes the
+    sum of both KL divergences between released and fitted least on average.
 
-    Before the look x is exponential around one: so is, over all correlation matrices alike, a coordinate's variance
-    given the others. Times the normal likelihood that is a normal around values - noise, cut off at NARROWEST.
+    x is taken for normal around its value, cut off at NARROWEST; what was believed before is in the values already.
     """
-    middle, sd = values - noise, np.sqrt(noise)
-    low = np.log(np.maximum(middle - COVERED * sd, NARROWEST))
-    high = np.log(np.maximum(middle, NARROWEST) + COVERED * sd)
+    sd = np.sqrt(noise)
+    low = np.log(np.maximum(values - COVERED * sd, NARROWEST))
+    high = np.log(np.maximum(values, NARROWEST) + COVERED * sd)
     x = np.exp(low[..., None] + (high - low)[..., None] * np.linspace(0.0, 1.0, NODES))
-    log_density = -0.5 * ((x - middle[..., None]) / sd[..., None]) ** 2
+    log_density = -0.5 * ((x - values[..., None]) / sd[..., None]) ** 2
     density = x * np.exp(log_density - log_density.max(axis=-1, keepdims=True))  # nodes are even in log x
-    mass = density.sum(axis=-1)
-    return (density * x).sum(axis=-1) / mass, mass / (density / x).sum(axis=-1)
+    return np.asarray(np.sqrt((density * x).sum(axis=-1) / (density / x).sum(axis=-1)))
 
 
 def costs(beliefs: Beliefs, maps: FloatArray, radii: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -168,11 +155,6 @@ def learn(before: Beliefs, seen: Glance) -> Beliefs:
 
 def _t(matrices: FloatArray) -> FloatArray:
     return np.swapaxes(matrices, -1, -2)
-
-
-def _compose(vectors: FloatArray, values: FloatArray) -> FloatArray:
-    made = (vectors * values[:, None, :]) @ _t(vectors)
-    return np.asarray((made + _t(made)) / 2.0)
 
 
 def _carry(maps: FloatArray, matrices: FloatArray) -> FloatArray:

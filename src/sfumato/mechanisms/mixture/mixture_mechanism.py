@@ -53,7 +53,7 @@ class MixtureTuning:
         unit="latent units",
         source=UNRECORDED,
     )
-    looks: int = option(4, help="In data units: looks at the moments.", unit="rounds", source=AFFINE)
+    looks: int = option(6, help="In data units: looks at the moments.", unit="rounds", source=AFFINE)
     cluster_histogram_share: float = option(
         0.1, help="In data units: what clusters leave to histograms.", unit="of mu^2", source=COMPONENTS
     )
@@ -90,7 +90,8 @@ class Mixture:
             the mixture to what they say, as little as possible; it needs encoding "scores". None leaves the mixture as
             it is.
         adapt: "labels" spends a fifth of the budget on how the label follows the columns, for those who will train
-            classifiers on synthetic rows; "auto" does so where it can be. By default nothing is adapted.
+            classifiers on synthetic rows; "auto" does so where it can be and noise leaves enough of the rarest
+            class. By default nothing is adapted.
         alpha: Share of the labels that stay the mixture's own where labels are adapted; 0.25 by default.
         encoding: "scores" makes every column about standard normal by its noisy histogram; "affine" only centres and
             scales, for numbers that are to be released as a Gaussian mixture in their own units. Columns in groups
@@ -116,7 +117,7 @@ class Mixture:
         "auto", help="Buy tables of pairs of columns, and follow them: auto where it can be (the default), or none."
     )
     adapt: Literal["labels", "auto"] | None = option(
-        None, help="Spend a fifth of the budget on how the label follows the columns: labels, or auto where it can be."
+        None, help="Spend a fifth of the budget on how the label follows the columns: labels, or auto where it pays."
     )
     alpha: float | None = option(
         None, help="Share of the labels that stay the mixture's own where labels are adapted (0.25).", source=ADAPT

@@ -15,6 +15,7 @@ from sfumato.encoding.affine import Affine, Places, locate
 from sfumato.encoding.marginals import clean
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
+from sfumato.mechanisms.adapting import adapts_labels
 from sfumato.mechanisms.asker import Asker, Seen
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.budget import Reserved
@@ -55,13 +56,14 @@ def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel |
     """
     tuning, components = mechanism.tuning, plan.part(MixtureDetails).components
     for_tables = Reserved(curator, plan.kept(DISTANCES, TABLES))
-    reserved = Reserved(for_tables, plan.kept("labels"))
-    learned = ScoreEncoding(tuning.histograms, tuning.labels).learn(reserved, plan)
-    layout = learned.layout
+    kept = plan.kept("labels")
+    learned = ScoreEncoding(tuning.histograms, tuning.labels).learn(Reserved(for_tables, kept), plan)
+    layout, adapted = learned.layout, adapts_labels(mechanism.adapt, learned, plan)
+    reserved = Reserved(for_tables, kept if adapted else 0.0)
     fit = fit_one_gaussian if components == 1 else partial(fit_components, components=components)
     scores, mixture = fit(Seen(reserved, layout), plan.on(layout), learned, tuning=tuning)
     labeller = None
-    if plan.has("labels"):
+    if adapted:
         alpha = tuning.labels.alpha if mechanism.alpha is None else mechanism.alpha
         labeller = learned.labels(Seen(for_tables, layout), plan, scores, mixture, alpha)
     model = MixtureModel(layout, scores, mixture, labeller)
@@ -71,13 +73,22 @@ def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel |
 
 
 def fit_groups(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
-    """Columns in groups: one Gaussian a class, in the main directions that all classes share."""
+    """Columns in groups: one Gaussian a class, in the main directions that all classes share.
+
+    Where noise would hide the shapes of classes, what was kept for shapes and for labels tells their means instead.
+    """
     learned = GroupEncoding(mechanism.tuning.groups).learn(curator, plan)
-    found = one_cell_each(learned.image, learned.counts, learned.spreads)
-    shapes = ask_shapes(curator, found, plan.budget("shapes"), mechanism.tuning.groups.noise)
+    adapted = adapts_labels(mechanism.adapt, learned, plan)
+    kept = plan.kept("columns") + (plan.kept("labels") if adapted else 0.0)
+    if learned.shapes_pay(plan.budget("shapes") / plan.public.noise_factor):
+        found = one_cell_each(learned.image, learned.counts, learned.spreads)
+        shapes = ask_shapes(curator, found, plan.budget("shapes"), mechanism.tuning.groups.noise)
+    else:
+        learned = learned.nearer(curator, curator.remaining - kept)
+        found, shapes = one_cell_each(learned.image, learned.counts, learned.spreads), learned.alike
     mixture = learned.mixture(found, shapes)
-    encoder = learned.encoder(curator, plan, mixture)
-    labels = learned.labels(curator, plan, encoder, mixture, 0.0) if plan.has("labels") else None
+    encoder = learned.encoder(Reserved(curator, plan.kept("labels") if adapted else 0.0), plan, mixture)
+    labels = learned.labels(curator, plan, encoder, mixture, 0.0) if adapted else None
     return plan.layout, encoder, mixture, labels
 
 

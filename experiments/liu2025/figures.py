@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.liu2025 import clusters, plots, strict
+from experiments.liu2025 import augment, clusters, plots, strict, times, unlabelled
 from experiments.liu2025.record import Cells
 from experiments.liu2025.runners import ALL, MECHANISMS, METHODS, ON_IMAGES, UNDER_LABEL, release
 from experiments.liu2025.setups import DELTA, LOAD_HOURS, LOAD_OFFSET, Setup, iris, load_profiles, mnist, synthetic
@@ -157,4 +157,7 @@ FIGURES = {
     "strict": Figure(100, lambda trials, stem: strict.table(SET_UP, trials, stem, cells_of(stem))),
     "forecast": Figure(40, strict.forecast),
     "clusters": Figure(5, clusters.gains),
+    "augment": Figure(20, augment.table),
+    "times": Figure(3, times.table),
+    "unlabelled": Figure(20, unlabelled.table),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # the experiments are no par
 
 from experiments.liu2025 import __main__ as command
 from experiments.liu2025 import components, setups, strict
-from experiments.liu2025.figures import FIGURES
+from experiments.liu2025.figures import FIGURES, SET_UP
 from experiments.liu2025.oracle import oracle
+from experiments.liu2025.record import Cells
 from experiments.liu2025.runners import release
 from experiments.liu2025.sweeps import kl_to_fit
 
@@ -38,6 +40,8 @@ def test_two_trials_write_numbers_and_a_picture(monkeypatch: pytest.MonkeyPatch,
     run(monkeypatch, "fig1", "--trials", "2", "--out", str(tmp_path))
     found = json.loads((tmp_path / "fig1.json").read_text())
     assert found["trials"] == 2
+    assert {"commit", "command", "seeds", "versions"} <= set(found["made_by"])
+    assert "strict-label" in found["lines"]
     assert (tmp_path / "fig1.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -67,9 +71,9 @@ def test_the_oracle_without_noise_is_the_fit() -> None:
 
 def test_the_tables_of_the_strict_release_are_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(strict, "EPSILONS", (1.0,))
-    found = strict.table(2, tmp_path / "strict")
+    found = strict.table(replace(SET_UP, values=(1.0,)), 2, tmp_path / "strict", Cells(tmp_path))
     said = [row["method"].split(" (")[-1] for row in found["kl"]]
-    assert said == ["not DP)", "DP, add-remove)", "DP, add-remove)", "DP, label)"]
+    assert said == ["not DP)", "not DP)", "DP, add-remove)", "DP, add-remove)", "DP, label)"]
     assert {"strict_over_printed", "label_over_printed"} <= set(found["ratios"][0])
     assert "| oracle (not DP) | 10000 | 1 |" in (tmp_path / "strict.md").read_text()
 
@@ -84,3 +88,11 @@ def test_components_and_mixture_together_spend_the_budget() -> None:
     assert found.x.shape == (500, setups.MNIST_DIM)
     spent = mu_of(2.0, setups.DELTA) / np.sqrt(2.0)
     assert add_up([spent, mu_of(left, setups.DELTA)]) == pytest.approx(mu_of(2.0, setups.DELTA), rel=1e-9)
+
+
+def test_cells_are_measured_once_for_a_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("experiments.liu2025.record.commit", lambda: "a" * 40)
+    assert Cells(tmp_path).get("one", lambda: 1.5) == 1.5
+    assert Cells(tmp_path).get("one", lambda: 2.5) == 1.5
+    monkeypatch.setattr("experiments.liu2025.record.commit", lambda: "a" * 40 + "+")
+    assert Cells(tmp_path).get("one", lambda: 2.5) == 2.5

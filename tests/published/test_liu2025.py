@@ -352,3 +352,30 @@ def test_a_class_that_was_not_released_counts_nothing() -> None:
     one = GaussianMixture(np.array([1.0, 0.0]), np.zeros((2, 1)), np.ones((2, 1, 1)))
     assert liu2025.kl_divergence(one, fitted) == pytest.approx(math.log(2))
     assert liu2025.kl_divergence(fitted, fitted) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_weights_by_em_are_made_discrete_and_labels_by_k_means_find_clusters() -> None:
+    """Remark 1 and footnote 1: without labels Algorithm 1 runs on what EM or K-means makes of the rows."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [200, 120, 80])
+    x = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[y] + rng.standard_normal((400, 2))
+    labels = liu2025.cluster_labels(x, 3, seed=0)
+    assert sorted(np.bincount(labels)) == [80, 120, 200]
+    fit, likeliest = liu2025.fit_by_em(x, 3, seed=0)
+    assert fit.counts.sum() == 400
+    np.testing.assert_allclose(np.sort(fit.mixture.weights * 400), [80, 120, 200], atol=1)
+    options = {"epsilon": 50.0, "delta": 1e-5, "rng": rng}
+    released = liu2025.release(x, likeliest, 3, **options, fit=fit).mixture
+    np.testing.assert_allclose(released.means, fit.mixture.means, atol=0.2)
+    assert liu2025.kl_divergence(released, fit.mixture) < liu2025.kl_divergence(
+        liu2025.release(x, likeliest, 3, epsilon=0.5, delta=1e-5, rng=rng, fit=fit).mixture, fit.mixture
+    )
+
+
+def test_discrete_counts_are_an_element_of_s() -> None:
+    weights = np.random.default_rng(0).dirichlet(np.full(7, 0.3), size=50)
+    for each in weights:
+        counts = liu2025.discrete_counts(each, 60)
+        assert counts.sum() == 60
+        assert counts.min() >= 1
+        assert np.abs(counts / 60 - each).max() < 7 / 60

@@ -119,7 +119,7 @@ def test_senseless_arguments_are_refused(weight: FloatArray, level: float, gap: 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 5])
 def test_for_an_ellipsoid_of_differences_the_noise_has_the_shape_of_the_class(dim: int) -> None:
-    """docs/proofs/mixture.md, section 8: all v with v^T S^-1 v <= rho^2 are hidden at least cost by noise rho^2 S / c."""
+    """docs/proofs/mixture.md, section 8: v^T S^-1 v <= rho^2 is hidden at least cost by noise rho^2 S / c."""
     rng = np.random.default_rng(dim)
     precision = random_weight(rng, dim)
     sigma, rho, level = np.linalg.inv(precision), 0.7, 0.3

@@ -73,12 +73,14 @@ def best_radii(dim: int, counts: FloatArray, mu: float, misshapen: FloatArray) -
     """For classes of so many rows, the radius at which noise and clipping together disturb the second moment least.
 
     Noise grows with the radius: r^2 / (n mu), over the answer to a change. What clipping takes from the rows at hand
-    cannot be told from what it takes on average, and varies by lost / n; and it is undone as if the rows were
-    normal and round, in a space where the entries of their covariance are off by `misshapen` in variance.
+    cannot be told from what it takes on average, and varies by lost / n; it is undone as if the rows were normal and
+    round, in a space where the entries of their covariance are off by `misshapen` in variance; and tails may hold twice
+    what a normal's hold, which nothing undoes. So where noise is low, hardly a row is clipped.
     """
     clip = Clip(dim, RADII_TRIED * np.sqrt(dim))
     noise = clip.radius**4 * clip.amplified / (counts[:, None] * mu) ** 2
-    bias = clip.lost / counts[:, None] + clip.undone**2 * misshapen[:, None]
+    heavier = (1.0 - clip.second) ** 2
+    bias = clip.lost / counts[:, None] + clip.undone**2 * misshapen[:, None] + heavier
     return clip.radius[(noise + bias).argmin(axis=1)]
 
 

@@ -92,6 +92,45 @@ def fit_labelled(x: FloatArray, y: IntArray, classes: int) -> Fit:
     return Fit(counts, GaussianMixture(counts / len(y), means, covariances))
 
 
+def cluster_labels(x: FloatArray, classes: int, *, seed: int) -> IntArray:
+    """Footnote 1: where there are no labels, those of K-means. They depend on all rows, so that another row may change
+    any of them: a neighbour in the paper's sense no longer is one label away.
+    """
+    from sklearn.cluster import KMeans
+
+    return np.asarray(KMeans(classes, n_init=10, random_state=seed).fit(x).labels_, dtype=np.int64)
+
+
+def fit_by_em(x: FloatArray, classes: int, *, seed: int) -> tuple[Fit, IntArray]:
+    """Remark 1: a mixture by expectation-maximisation with its weights made discrete, and each row's likeliest
+    component, which stands in for the label that (10) and (23) need.
+    """
+    from sklearn.mixture import GaussianMixture as Em
+
+    found = Em(classes, n_init=5, random_state=seed).fit(x)
+    counts = discrete_counts(found.weights_, len(x))
+    mixture = GaussianMixture(counts / len(x), found.means_, found.covariances_)
+    return Fit(counts, mixture), np.asarray(found.predict(x), dtype=np.int64)
+
+
+def discrete_counts(weights: FloatArray, rows: int) -> IntArray:
+    """The element of S, (3), nearest to the weights by largest remainders, times the number of rows: whole numbers,
+    none below one, that add up to `rows`.
+
+    >>> discrete_counts(np.array([0.704, 0.2955, 0.0005]), 100).tolist()
+    [70, 29, 1]
+    """
+    if rows < len(weights):
+        raise ArgumentError(f"{rows} rows cannot have {len(weights)} classes of at least one row")
+    exact = np.asarray(weights, dtype=np.float64) / np.sum(weights) * rows
+    counts = np.maximum(np.floor(exact), 1.0).astype(np.int64)
+    while (missing := rows - int(counts.sum())) != 0:  # at most one row a class
+        off = exact - counts
+        k = int(off.argmax()) if missing > 0 else int(np.where(counts > 1, off, np.inf).argmin())
+        counts[k] += 1 if missing > 0 else -1
+    return counts
+
+
 def mean_differences(x: FloatArray, y: IntArray, k: int) -> tuple[FloatArray, FloatArray]:
     """mu_k(D) - mu_k(D') for every row that leaves class k, and for every row that joins it, in the order of `x`.
 
@@ -244,15 +283,18 @@ def release(
     delta: float,
     rng: np.random.Generator,
     joining: bool = True,
+    fit: Fit | None = None,
 ) -> Released:
     """Algorithm 1 whole. NOT DIFFERENTIALLY PRIVATE, though (epsilon, delta)-DP is claimed (Theorem 1).
+
+    `fit` takes the place of (2) where there are no labels (Remark 1).
 
     What fails: the Wishart step and the random map have outputs that a neighbour cannot produce (`wishart_covariance`,
     `output_law`); the noise on the means is scaled to this table's own neighbours, by their shape (10), so its law
     tells of the table; Lemma 3 adds the classes up as if a label concerned one class, but a flip changes two; and
     Lemma 2 presumes rows of norm 1, which nothing here enforces.
     """
-    fit = fit_labelled(x, y, classes)
+    fit = fit_labelled(x, y, classes) if fit is None else fit
     noise = settle_noise(x, y, fit, epsilon=epsilon, delta=delta, joining=joining)
     return Released(draw(fit, noise, rng), noise)
 

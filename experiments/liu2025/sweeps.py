@@ -68,7 +68,7 @@ def losses(sweep: Sweep, trials: int, cells: Cells) -> np.ndarray[Any, Any]:
                         table = setup(trial, 0.0 if sweep.axis == "epsilon" else value)
                         return sweep.measure(*release_in_space(method, table, sweep.epsilon(value), DELTA, (trial, j)))
 
-                    name = f"{sweep.title} | {sweep.measured} | {method} | {value:g} | {trial}"
+                    name = f"{sweep.title} | {sweep.measured} | {method} | {sweep.axis} = {value:g} | {trial}"
                     found[i, j, trial] = cells.get(name, measure)
                     progress.advance(task)
     return found

@@ -151,12 +151,8 @@ def _label() -> tuple[str, str]:
 
 def _releases(data: str, method: str) -> list[float]:
     """The first score of every release of a cell of Table 1."""
-    folder = HERE / "three_a" / "results"
-    path = folder / "table1" / f"{data}.documented.{method}.json"
-    if path.is_file():
-        cell = json.loads(path.read_text())
-    else:
-        cell = json.loads((folder / "table1.json").read_text())[f"{data}/{method}"]
+    path = HERE / "three_a" / "results" / "table1" / f"{data}.documented.{method}.json"
+    cell = json.loads(path.read_text())
     return [next(iter(each["scores"].values())) for each in cell["releases"]]
 
 

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.liu2025 import clusters, strict
+from experiments.liu2025 import augment, clusters, strict, unlabelled
 from experiments.liu2025.figures import FIGURES, _against_epsilon
 from experiments.liu2025.runners import ALL, release, release_in_space
 from experiments.liu2025.setups import DELTA, MissingData, Setup, iris, load_profiles, synthetic
 from experiments.liu2025.sweeps import Sweep, kl_to_fit
 from experiments.verify import MEDIAN, Point, first
+from sfumato.published.liu2025 import fit_labelled, kl_divergence
+from sfumato.published.liu2025 import release as printed_release
 
 RESULTS = Path(__file__).parent / "results"
 METHOD = "strict"
@@ -123,6 +125,42 @@ def _clusters(name: str, found: dict[str, Any]) -> Point:
     return Point(f"liu2025/{name}: {kind}, epsilon = {epsilon:g}", recorded, redo)
 
 
+def _augment(name: str, found: dict[str, Any]) -> Point:
+    """The error of a rule that was trained on strict rows."""
+    epsilon = augment.EPSILONS[PLACE]
+    told = {"method": ALL[METHOD].legend, "epsilon": epsilon}
+    (recorded,) = (row["error"] for row in found["rows"] if told.items() <= row.items())
+
+    def redo() -> list[float]:
+        errors = []
+        for trial in range(found["trials"]):
+            setup = synthetic(trial)
+            fitted = fit_labelled(setup.x, setup.y, setup.classes).mixture
+            errors.append(augment._measure(release(METHOD, setup, epsilon, DELTA, (trial, PLACE)), fitted, trial)[0])
+        return errors
+
+    return Point(f"liu2025/{name}: {METHOD}, epsilon = {epsilon:g}", recorded, redo)
+
+
+def _unlabelled(name: str, found: dict[str, Any]) -> Point:
+    """Algorithm 1 on labels by K-means."""
+    kind, epsilon = unlabelled.KINDS[1], unlabelled.EPSILONS[PLACE]
+    (row,) = (row for row in found["rows"] if (row["fit"], row["epsilon"]) == (kind, epsilon))
+
+    def redo() -> list[float]:
+        made = []
+        for trial in range(found["trials"]):
+            setup = synthetic(trial)
+            fit, y = unlabelled._fitted(kind, setup, trial)
+            if np.bincount(y, minlength=setup.classes).min() > setup.dim:
+                options = {"epsilon": epsilon, "delta": DELTA, "rng": np.random.default_rng([trial, PLACE, 1])}
+                released = printed_release(setup.x, y, setup.classes, **options, fit=fit).mixture
+                made.append(kl_divergence(released, fit.mixture))
+        return made
+
+    return Point(f"liu2025/{name}: labels by K-means, epsilon = {epsilon:g}", row["median"], redo)
+
+
 OFFERS: dict[str, Callable[[str, dict[str, Any]], Point]] = {
     **dict.fromkeys(("fig1", "fig2", "fig3", "fig4", "fig5"), _line),
     "fig6": partial(_picture, iris, None),
@@ -132,4 +170,6 @@ OFFERS: dict[str, Callable[[str, dict[str, Any]], Point]] = {
     "strict": _strict,
     "forecast": _forecast,
     "clusters": _clusters,
+    "augment": _augment,
+    "unlabelled": _unlabelled,
 }

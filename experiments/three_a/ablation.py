@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 import sfumato as sf
+from experiments.provenance import made_by
 from experiments.three_a.data import DataSet, load
 from experiments.three_a.judge import JUDGES
 from experiments.three_a.table1 import EPSILON, RELEASES, spread
@@ -83,7 +84,8 @@ def fill(
     scores = found.get(f"{name}/{title}", [])
     for seed in range(len(scores), releases):
         frame = step(data, seed)
-        scores.append({judge: next(iter(JUDGES[judge](frame, data).values())) for judge in JUDGED_BY})
+        judged = {judge: next(iter(JUDGES[judge](frame, data).values())) for judge in JUDGED_BY}
+        scores.append({"seed": seed, **judged, **made_by()})
         found[f"{name}/{title}"] = scores
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(found, indent=1) + "\n")

@@ -57,8 +57,8 @@ def rows() -> tuple[FloatArray, IntArray]:
     """A long class beside a round one, in [0, 1]: the means of their clusters say little about the edge between."""
     rng = np.random.default_rng(SEED)
     y = (rng.random(ROWS) < 0.4).astype(np.int64)
-    long = rng.normal(size=(ROWS, 2)) * [0.28, 0.05] @ np.array([[0.8, 0.6], [-0.6, 0.8]]) + [0.5, 0.35]
-    round_ = rng.normal(size=(ROWS, 2)) * 0.09 + [0.35, 0.72]
+    long = rng.normal(size=(ROWS, 2)) * [0.2, 0.04] @ np.array([[0.8, 0.6], [-0.6, 0.8]]) + [0.5, 0.4]
+    round_ = rng.normal(size=(ROWS, 2)) * 0.07 + [0.33, 0.6]
     return np.clip(np.where(y[:, None] == 1, round_, long), 0.0, 1.0), y
 
 

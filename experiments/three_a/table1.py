@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.provenance import made_by
+from experiments.three_a import tuning
 from experiments.three_a.data import SPLITS, TABLE, DataSet, MissingData, load
 from experiments.three_a.judge import JUDGES
-from experiments.three_a.methods import METHODS, PUBLISHED, TEN, NotThere
+from experiments.three_a.methods import GANS, METHODS, PUBLISHED, TEN, NotThere
 from sfumato.files import replacing
 
 EPSILON = 1.0
@@ -118,10 +119,15 @@ def kept(out: Path) -> Cells:
 
 
 def jobs(out: Path, split: str = SPLITS[0], methods: Sequence[str] = ()) -> Iterator[str]:
-    """The commands that would fill the cells that are missing or not full, one a line, each on its own."""
+    """The commands that would fill the cells that are missing or not full, one a line, each on its own. Those of tuned
+    methods come once their settings have been searched; until then the search is in their place."""
     cells = kept(out)
+    searches = [name for name in GANS if tuning.best(out, name) is None]
+    if not methods:
+        yield from (f"python -m experiments.three_a tune --methods {name}" for name in searches)
+        methods = [method for method in METHODS if method.removesuffix("-tuned") not in searches or method in GANS]
     for name in TABLE:
-        for method in methods or METHODS:
+        for method in methods:
             needed = 1 if not METHODS[method].random else FEW_RELEASES if name == "mnist" else RELEASES
             if len(cells.get((name, split, method), {"releases": ()})["releases"]) < needed:
                 command = f"python -m experiments.three_a table1 --data {name} --methods {method} --releases {needed}"

@@ -91,6 +91,9 @@ class GroupTuning:
     centre_shares: tuple[float, float, float] = option(
         (0.1, 0.6, 0.3), help="Of the centres' query: counts, sums, squared norms.", unit="share", source=ROUND
     )
+    mean_shares: tuple[float, float] = option(
+        (0.15, 0.85), help="Where centres are asked again: counts, sums.", unit="share", source=ROUND
+    )
     shape_shares: tuple[float, float] = option(
         (0.6, 0.4), help="Of the shape's query: second moment, sums of classes.", unit="share", source=ROUND
     )
@@ -106,10 +109,19 @@ class GroupTuning:
     class_widths: tuple[float, float] = option(
         (0.4, 2.0), help="How far a class's spread may differ from that of all.", unit="times", source=ROUND
     )
+    noisiest_shape: float = option(
+        1.6,
+        help="Noise on the shape of a class above which its mean is asked again instead, and no labels are adapted.",
+        unit="largest eigenvalue of noise, in that of rows",
+        source=ROUND,
+    )
     steepest: float = option(8.0, help="Narrow directions are stretched no further.", unit="times", source=ROUND)
     noise: NoiseTuning = option(NoiseTuning(), help="How noisy answers are read.", source=MIXTURE)
     snap: float = option(
         2.0, help="A bound this near to a noisy mean is taken for it.", unit="sd of the mean", source=ROUND
+    )
+    most_snap: float = option(
+        0.02, help="A bound further than this from a noisy mean is not.", unit="of the range", source=ROUND
     )
     label_coordinates: int = option(64, help="Coordinates that a label model sees.", unit="", source=GROUPS)
     label_signal: float = option(

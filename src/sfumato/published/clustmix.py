@@ -400,8 +400,8 @@ def _step(kip: Kip, depth: int) -> Callable[..., tuple[Any, Any]]:
     jax, optax = _trainers()
 
     @jax.jit
-    def step(learned: Any, state: Any, start: Any, used: Any, *known: Any) -> tuple[Any, Any]:
-        slopes = jax.grad(lambda both: loss(both[0], start, both[1], used, *known, kip, depth))(learned)
+    def step(learned: Any, state: Any, start: Any, used: Any, rows: Any, labels: Any, unit: Any) -> tuple[Any, Any]:
+        slopes = jax.grad(lambda both: loss(both[0], start, both[1], used, rows, labels, unit, kip, depth))(learned)
         change, state = optax.adam(kip.rate).update(slopes, state)
         kept = change[0] * used[:, None], change[1] * used[:, None] * kip.learn_labels
         return optax.apply_updates(learned, kept), state

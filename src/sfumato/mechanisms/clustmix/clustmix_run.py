@@ -51,7 +51,7 @@ def run_clustmix(mechanism: Clustmix, curator: Asker, plan: Plan) -> MixtureMode
         assert isinstance(learned, LearnedScores)  # a plan for groups moves no points
         found = adapt_points(reserved, plan, learned, found, shapes, mechanism)
     mixture = learned.mixture(found, shapes)
-    encoder = learned.encoder(curator, plan, mixture)
+    encoder = learned.encoder(reserved, plan, mixture)
     labels = learned.labels(curator, plan, encoder, mixture, mechanism.held) if adapted else None
     return MixtureModel(plan.layout, encoder, mixture, labels)
 

@@ -42,7 +42,8 @@ def ask_columns(
     weight = shrinkage_weight(width * noise**2, float((told[:width] ** 2).sum()), tuning.noise.margin)
     common = told[:width] * (1.0 - weight)
     before = shape.weights @ expected
-    means = shift(expected, before, np.clip(before + common, 0.0, 1.0), tuning.snap * noise)
+    close = min(tuning.snap * noise, tuning.most_snap)
+    means = shift(expected, before, np.clip(before + common, 0.0, 1.0), close)
     variances = spread(means, shape.weights, told[width:] - common**2, noise, tuning.noise.margin)
     return Projected.of(projection, means, np.maximum(variances, explained), mixture)
 

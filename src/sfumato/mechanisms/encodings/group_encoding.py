@@ -7,7 +7,8 @@ has the proof.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -17,12 +18,13 @@ from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
 from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan, Public
-from sfumato.mechanisms.budget import Share
+from sfumato.mechanisms.budget import Share, radius
 from sfumato.mechanisms.cell_shapes import FoundCells, divide_weights
 from sfumato.mechanisms.encodings.group_columns import ask_columns
-from sfumato.mechanisms.encodings.group_shape import Directions, Shape, ask_shape, find_directions
+from sfumato.mechanisms.encodings.group_shape import Directions, Shape, ask_means, ask_shape, find_directions
 from sfumato.mechanisms.encodings.quadratic_labels import fit_quadratic_labels, label_matrix
 from sfumato.mechanisms.questions import projected_image
+from sfumato.mechanisms.shrinkage import floor_eigenvalues
 from sfumato.mechanisms.tuning import GroupTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import QuadraticLabeller
@@ -120,6 +122,27 @@ class LearnedGroups:
         """Mean square norm of each class's images."""
         return np.asarray(self.shape.widths * self.directions.spread)
 
+    def shapes_pay(self, mu_squared: float) -> bool:
+        """Whether so much would tell the shape of most classes: where the largest eigenvalue that noise alone gives a
+        shape of whitened rows, 2 sqrt(dim) times the noise on an entry, is below that of the shape.
+        """
+        dim = len(self.directions.matrix)
+        entry = radius(dim) ** 2 / (float(np.median(self.counts)) * math.sqrt(mu_squared))
+        return 2.0 * math.sqrt(dim) * entry < self.tuning.noisiest_shape
+
+    def nearer(self, curator: Asker, mu_squared: float) -> LearnedGroups:
+        """The means of classes asked once more, instead of their shapes."""
+        shape = ask_means(curator, self.shape, mu_squared, self.tuning)
+        return replace(self, shape=shape, directions=find_directions(shape, self.tuning))
+
+    @property
+    def alike(self) -> FloatArray:
+        """The shape that all classes share, as wide as each: (classes, dim, dim)."""
+        matrix = self.directions.matrix
+        least = self.tuning.noise.eigenvalue_floor * self.directions.spread / len(matrix)
+        shared = floor_eigenvalues(matrix @ self.shape.within @ matrix.T, least)
+        return np.asarray(self.shape.widths[:, None, None] * shared)
+
     def mixture(self, found: FoundCells, shapes: FloatArray) -> GaussianMixture:
         """Cells and shapes taken back to the projected coordinates, with what lies outside the main directions."""
         back, classes = self.directions.back, found.classes
@@ -129,13 +152,12 @@ class LearnedGroups:
         return GaussianMixture(weights, means, (covariances + covariances.swapaxes(1, 2)) / 2.0, classes, found.scales)
 
     def encoder(self, curator: Asker, plan: Plan, mixture: GaussianMixture) -> Projected:
-        """Ask for the columns' moments; with all that is left, where no labels are to be adapted after it."""
-        spent = plan.budget("columns") if plan.has("labels") else curator.remaining
-        return ask_columns(curator, self.projection, self.shape, mixture, spent, self.tuning)
+        """Ask for the columns' moments, with all that is left."""
+        return ask_columns(curator, self.projection, self.shape, mixture, curator.remaining, self.tuning)
 
     def labels_pay(self, plan: Plan) -> bool:
-        """Always: the label model sees few coordinates, those that stand out of the noise."""
-        return True
+        """As shapes do: a label model tells of classes what their means do not."""
+        return self.shapes_pay(plan.budget("shapes") / plan.public.noise_factor)
 
     def labels(
         self, curator: Asker, plan: Plan, encoder: Scores | Projected, mixture: GaussianMixture, alpha: float

@@ -23,8 +23,8 @@ VARIANCE_FLOOR = 2.0**-20  # of a coordinate of the projection
 @dataclass(frozen=True)
 class Shape:
     """What is known of all classes together: counts, means and the covariance within them, in projected coordinates;
-    `widths` is the spread of each class, in units of that of all, and `edge` the largest eigenvalue that noise alone
-    gives the covariance.
+    `widths` is the spread of each class, in units of that of all, `edge` the largest eigenvalue that noise alone gives
+    the covariance, and `mean_variances` what noise a coordinate of each mean has.
     """
 
     counts: FloatArray
@@ -32,6 +32,7 @@ class Shape:
     within: FloatArray
     widths: FloatArray
     edge: float
+    mean_variances: FloatArray
 
     @property
     def weights(self) -> FloatArray:
@@ -105,8 +106,32 @@ def ask_shape(curator: Asker, plan: Plan, projection: Projection, tuning: GroupT
     own = np.maximum(first.norms / counts - (means**2).sum(axis=1), VARIANCE_FLOOR)
     widths = np.clip(own / (counts / counts.sum() @ own), *tuning.class_widths)
     edge = gram_sd / counts.sum() * math.sqrt(2.0 * projection.dim)
-    known = Shape(counts, means, gram[1:, 1:] / counts.sum(), widths, edge)
+    known = Shape(counts, means, gram[1:, 1:] / counts.sum(), widths, edge, variance)
     return replace(known, within=known.within - known.between)
+
+
+def ask_means(curator: Asker, shape: Shape, mu_squared: float, tuning: GroupTuning) -> Shape:
+    """The means of classes once more, around those that are known: rows are nearer to these than to the middle of all,
+    and are clipped nearer. Both are averaged by their precision, and shrunk to each other as far as noise moved them.
+
+    Rows are so few that noise hides the widths of classes, which are taken to be one, and moves counts: those of this
+    answer, to which more is given, replace the first ones.
+    """
+    dim = len(shape.within)
+    spreads = max(float(np.trace(shape.within)), VARIANCE_FLOOR * dim) + dim * shape.mean_variances
+    query = GroupSums(
+        latent_space(projected_image(shape.means), list(np.sqrt(tuning.clip * spreads))), tuning.mean_shares
+    )
+    answer = curator.total("centres again", query, mu_squared)
+    (counts, sums, _), (count_sd, sd, _) = unpack(query, answer.values), unpack(query, answer.sd)
+    counts = np.maximum(counts, tuning.noise.fewest_rows * count_sd)
+    noise = (sd[:, 0] / counts) ** 2
+    weight = shape.mean_variances / (shape.mean_variances + noise)
+    means, variances = shape.means + weight[:, None] * sums / counts[:, None], weight * noise
+    means = shrink_to_class(means, variances, counts, np.zeros(len(means), dtype=np.int64))
+    everywhere = (shape.within + shape.between) * (shape.counts.sum() / counts.sum())
+    nearer = replace(shape, counts=counts, means=means, widths=np.ones(len(means)), mean_variances=variances)
+    return replace(nearer, within=everywhere - nearer.between)
 
 
 def find_directions(shape: Shape, tuning: GroupTuning) -> Directions:

@@ -73,13 +73,22 @@ def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel |
 
 
 def fit_groups(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
-    """Columns in groups: one Gaussian a class, in the main directions that all classes share."""
+    """Columns in groups: one Gaussian a class, in the main directions that all classes share.
+
+    Where noise would hide the shapes of classes, what was kept for shapes and for labels tells their means instead.
+    """
     learned = GroupEncoding(mechanism.tuning.groups).learn(curator, plan)
-    found = one_cell_each(learned.image, learned.counts, learned.spreads)
-    shapes = ask_shapes(curator, found, plan.budget("shapes"), mechanism.tuning.groups.noise)
+    adapted = adapts_labels(mechanism.adapt, learned, plan)
+    kept = plan.kept("columns") + (plan.kept("labels") if adapted else 0.0)
+    if learned.shapes_pay(plan.budget("shapes") / plan.public.noise_factor):
+        found = one_cell_each(learned.image, learned.counts, learned.spreads)
+        shapes = ask_shapes(curator, found, plan.budget("shapes"), mechanism.tuning.groups.noise)
+    else:
+        learned = learned.nearer(curator, curator.remaining - kept)
+        found, shapes = one_cell_each(learned.image, learned.counts, learned.spreads), learned.alike
     mixture = learned.mixture(found, shapes)
-    encoder = learned.encoder(curator, plan, mixture)
-    labels = learned.labels(curator, plan, encoder, mixture, 0.0) if plan.has("labels") else None
+    encoder = learned.encoder(Reserved(curator, plan.kept("labels") if adapted else 0.0), plan, mixture)
+    labels = learned.labels(curator, plan, encoder, mixture, 0.0) if adapted else None
     return plan.layout, encoder, mixture, labels
 
 

@@ -100,7 +100,8 @@ def _round_shape(curator: Asker, plan: Plan, projection: Projection, tuning: Gro
     means = np.clip(asked.sums / counts[:, None], -projection.radius, projection.radius)
     around = np.maximum(asked.norms / counts - (means**2).sum(axis=1), 0.0)
     variance = max(float(around @ counts / counts.sum()) / projection.dim, VARIANCE_FLOOR)
-    return Shape(counts, means, variance * np.eye(projection.dim), np.ones(plan.classes), 0.0)
+    noise = (asked.sum_sd / counts) ** 2
+    return Shape(counts, means, variance * np.eye(projection.dim), np.ones(plan.classes), 0.0, noise)
 
 
 def _begin(shape: Shape, main: Directions, flattest: float) -> tuple[Start, FloatArray]:

@@ -135,7 +135,7 @@ def identifiability(real: FloatArray, made: FloatArray) -> float:
     """The share of private rows that a made row is nearer to than any other private row is (Definition 1).
 
     >>> identifiability(np.array([[0.0], [1.0], [5.0]]), np.array([[0.9], [9.0]]))
-    0.3333333333333333
+    0.6666666666666666
     """
     from scipy.spatial import cKDTree
 

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "lightgbm", "jax", "optax")
+PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "lightgbm", "matplotlib", "jax", "optax")
 
 
 def made_by(command: str | None = None) -> dict[str, object]:
@@ -50,5 +50,8 @@ def versions() -> dict[str, str]:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import json
-import platform
-import subprocess
-import sys
 from collections.abc import Callable
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
+from experiments import provenance
 from experiments.liu2025.setups import SEED
+from experiments.provenance import commit
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "matplotlib")
 SEEDS = (
     f"data set t: default_rng([{SEED}, t]); release: default_rng([t, number of the value on the axis, number of the"
     " method in runners.ALL])"
 )
 
 
-@cache
-def commit() -> str:
-    """The commit of the working tree, with a + where files of it have changed since."""
-    head = _git("rev-parse", "HEAD")
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", "src", "experiments/liu2025/*.py")
-    return f"{head}{'+' if changed else ''}" if head else "unknown"
-
-
-def made_by(seeds: str = SEEDS) -> dict[str, str | dict[str, str]]:
+def made_by(seeds: str = SEEDS) -> dict[str, object]:
     """What goes into every result file."""
-    versions = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
-    command = " ".join(["python -m experiments.liu2025", *sys.argv[1:]])
-    return {"commit": commit(), "command": command, "seeds": seeds, "versions": versions}
+    return provenance.made_by() | {"seeds": seeds}
 
 
 class Cells:
@@ -58,11 +43,3 @@ class Cells:
                 with self.path.open("a") as file:
                     file.write(json.dumps([name, self.found[name]]) + "\n")
         return self.found[name]
-
-
-def _git(*arguments: str) -> str:
-    try:
-        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return done.stdout.strip()

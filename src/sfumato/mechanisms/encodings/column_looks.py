@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from sfumato.private.queries.histograms import Histograms
 from sfumato.schema.layout import Bins, FloatArray, IntArray, Layout, OrderedBins
 
 FINER = "finer bins"  # the rounds after the first look
+
+Sd = TypeVar("Sd", float, FloatArray)
 
 
 def looks_of(layout: Layout) -> tuple[int, ...]:
@@ -91,7 +94,7 @@ def _beside(before: Counted, seen: Counted, starts: IntArray | None) -> Counted:
     return replace(before, cells=cells, nowhere=nowhere, nowhere_sd=nowhere_sd, finer=looks)
 
 
-def averaged(one: FloatArray, one_sd: float, other: FloatArray, other_sd: float) -> tuple[FloatArray, float]:
+def averaged(one: FloatArray, one_sd: Sd, other: FloatArray, other_sd: Sd) -> tuple[FloatArray, Sd]:
     """Two noisy answers about the same, by their precision, and the noise that is left."""
     weight = other_sd**-2 / (other_sd**-2 + one_sd**-2)
     return one + weight * (other - one), (1.0 - weight) ** 0.5 * one_sd

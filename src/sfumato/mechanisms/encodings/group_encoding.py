@@ -122,11 +122,11 @@ class LearnedGroups:
         """Mean square norm of each class's images."""
         return np.asarray(self.shape.widths * self.directions.spread)
 
-    def shapes_pay(self, mu_squared: float) -> bool:
-        """Whether so much would tell the shape of most classes: where the largest eigenvalue that noise alone gives a
-        shape of whitened rows, 2 sqrt(dim) times the noise on an entry, is below that of the shape.
+    def shapes_pay(self, plan: Plan) -> bool:
+        """Whether what is planned for them tells the shapes of most classes: where the largest eigenvalue that noise
+        alone gives a shape of whitened rows, 2 sqrt(dim) times the noise on an entry, is below that of the shape.
         """
-        dim = len(self.directions.matrix)
+        dim, mu_squared = len(self.directions.matrix), plan.budget("shapes") / plan.public.noise_factor
         entry = radius(dim) ** 2 / (float(np.median(self.counts)) * math.sqrt(mu_squared))
         return 2.0 * math.sqrt(dim) * entry < self.tuning.noisiest_shape
 
@@ -157,7 +157,7 @@ class LearnedGroups:
 
     def labels_pay(self, plan: Plan) -> bool:
         """As shapes do: a label model tells of classes what their means do not."""
-        return self.shapes_pay(plan.budget("shapes") / plan.public.noise_factor)
+        return self.shapes_pay(plan)
 
     def labels(
         self, curator: Asker, plan: Plan, encoder: Scores | Projected, mixture: GaussianMixture, alpha: float

@@ -9,6 +9,7 @@ import numpy as np
 
 from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
+from sfumato.mechanisms.encodings.column_looks import averaged
 from sfumato.mechanisms.questions import feature_moments, latent_space, projected_image, unpack
 from sfumato.mechanisms.shrinkage import shrink_to_class
 from sfumato.mechanisms.tuning import GroupTuning
@@ -125,9 +126,9 @@ def ask_means(curator: Asker, shape: Shape, mu_squared: float, tuning: GroupTuni
     answer = curator.total("centres again", query, mu_squared)
     (counts, sums, _), (count_sd, sd, _) = unpack(query, answer.values), unpack(query, answer.sd)
     counts = np.maximum(counts, tuning.noise.fewest_rows * count_sd)
-    noise = (sd[:, 0] / counts) ** 2
-    weight = shape.mean_variances / (shape.mean_variances + noise)
-    means, variances = shape.means + weight[:, None] * sums / counts[:, None], weight * noise
+    known, asked = np.sqrt(shape.mean_variances)[:, None], sd[:, :1] / counts[:, None]
+    means, left = averaged(shape.means, known, shape.means + sums / counts[:, None], asked)
+    variances = left[:, 0] ** 2
     means = shrink_to_class(means, variances, counts, np.zeros(len(means), dtype=np.int64))
     everywhere = (shape.within + shape.between) * (shape.counts.sum() / counts.sum())
     nearer = replace(shape, counts=counts, means=means, widths=np.ones(len(means)), mean_variances=variances)

@@ -79,15 +79,15 @@ def fit_groups(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:
     """
     learned = GroupEncoding(mechanism.tuning.groups).learn(curator, plan)
     adapted = adapts_labels(mechanism.adapt, learned, plan)
-    kept = plan.kept("columns") + (plan.kept("labels") if adapted else 0.0)
-    if learned.shapes_pay(plan.budget("shapes") / plan.public.noise_factor):
-        found = one_cell_each(learned.image, learned.counts, learned.spreads)
-        shapes = ask_shapes(curator, found, plan.budget("shapes"), mechanism.tuning.groups.noise)
-    else:
-        learned = learned.nearer(curator, curator.remaining - kept)
-        found, shapes = one_cell_each(learned.image, learned.counts, learned.spreads), learned.alike
+    reserved = Reserved(curator, plan.kept("labels") if adapted else 0.0)
+    pays = learned.shapes_pay(plan)
+    if not pays:
+        learned = learned.nearer(curator, reserved.remaining - plan.kept("columns"))
+    found = one_cell_each(learned.image, learned.counts, learned.spreads)
+    noise = mechanism.tuning.groups.noise
+    shapes = ask_shapes(curator, found, plan.budget("shapes"), noise) if pays else learned.alike
     mixture = learned.mixture(found, shapes)
-    encoder = learned.encoder(Reserved(curator, plan.kept("labels") if adapted else 0.0), plan, mixture)
+    encoder = learned.encoder(reserved, plan, mixture)
     labels = learned.labels(curator, plan, encoder, mixture, 0.0) if adapted else None
     return plan.layout, encoder, mixture, labels
 

@@ -32,7 +32,7 @@ def as_given() -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the sources, and a plus where a tracked file of theirs has changed since. A copy without its history
+    """The commit of the sources, and a plus where a tracked file of theirs has changed since. A copy without history
     says in a file COMMIT what it is a copy of."""
     if (ROOT / "COMMIT").is_file():
         return (ROOT / "COMMIT").read_text().strip()

@@ -10,7 +10,7 @@ cells are sure and single values): it holds the true mean whatever the cells hol
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from sfumato.asking.evidence import Cells, FloatArray
 from sfumato.schema.conditions import Mask
 
 DOUBLINGS = 200  # of a step outwards, until a theta is no longer allowed
+PRECISE = 1e-6  # standard errors, to which the ends of an interval are found
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,12 @@ class Piece:
         return counted * (self.low + self.high) / 2.0, counted
 
     def squares(self, theta: float) -> FloatArray:
-        """The coefficients of the largest that the sum of squared (value - theta) can be."""
+        """The coefficients of the sum of squared (value - theta): what is expected of truth values, 0 or 1, whose mean
+        is theta; the largest that it can be of others.
+        """
+        sign = 1.0 if self.high.max() > 0.0 else -1.0  # values may be reflected
+        if all(np.isin(sign * ends, (0.0, 1.0)).all() for ends in (self.low, self.high)):
+            return np.where(self.possible, max(sign * theta * (1.0 - sign * theta), 0.0), 0.0)
         away = np.maximum(np.abs(self.low - theta), np.abs(self.high - theta))
         return np.where(self.possible, away**2, 0.0)
 
@@ -146,16 +152,16 @@ def _end(pieces: Pieces, z: float, mean: float, se: float, sampled: bool) -> flo
 
     breaks = np.unique(np.concatenate([p.high[np.broadcast_to(p.possible & ~p.sure, p.high.shape)] for p in pieces]))
     places = [*breaks.tolist()] or [mean]
-    step = max(se, abs(mean) * 1e-9, 1e-300)
+    step = max(se, abs(mean) * 1e-9, 1e-150)
     above = next((t for t in _steps(places[-1], step) if allowed(t) < 0.0), math.inf)
     below = next((t for t in _steps(places[0], -step) if allowed(t) >= 0.0), -math.inf)
     inside = sorted({below, *places, above})
     last = max(i for i, t in enumerate(inside) if t == below or (t != above and allowed(t) >= 0.0))
     if not (math.isfinite(inside[last]) and math.isfinite(inside[last + 1])):
         return inside[last] if math.isfinite(inside[last]) else inside[last + 1]
-    return float(brentq(allowed, inside[last], inside[last + 1], xtol=1e-9 * step + 1e-300, rtol=1e-12))
+    return float(brentq(allowed, inside[last], inside[last + 1], xtol=PRECISE * step, rtol=1e-12))
 
 
-def _steps(start: float, step: float) -> list[float]:
+def _steps(start: float, step: float) -> Iterator[float]:
     """Further and further away."""
-    return [start + step * 2.0**i for i in range(-1, DOUBLINGS)]
+    return (start + step * 2.0**i for i in range(DOUBLINGS))

@@ -88,9 +88,7 @@ def test_it_is_what_rows_say() -> None:
     frame = pd.DataFrame(
         {
             "age": rng.integers(0, 20, n),
-            "wage": np.where(
-                rng.random(n) < 0.2, np.nan, rng.choice([0.0, 2.0, 3.3, 9.9, 10.0, *rng.random(9) * 10], n)
-            ),
+            "wage": np.where(rng.random(n) < 0.2, np.nan, rng.choice([0.0, 2.0, 3.3, 9.9, 10.0, *rng.random(9)], n)),
             "town": rng.choice(["Ulm", "Bonn", "Trier"], n),
             "home": rng.choice(["Ulm", "Bonn"], n),
         }

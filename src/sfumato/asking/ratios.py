@@ -100,7 +100,7 @@ def ratio(pieces: Pieces, z: float, sampled: bool = False) -> Ratio:
     mean = sums / rows
     noise = _sd(pieces, [top - mean * bottom for top, bottom in halves])
     se = math.hypot(noise, _scatter(pieces, mean) if sampled else 0.0) / rows
-    if not is_clear(pieces, z):
+    if not is_clear(pieces, z, sampled):
         return Ratio(mean, se, None)
     high = _end(pieces, z, mean, se, sampled)
     low = -_end([piece.reflected() for piece in pieces], z, -mean, se, sampled)
@@ -129,12 +129,12 @@ def _scatter(pieces: Pieces, theta: float) -> float:
     return math.sqrt(max(sum(piece.cells.total(piece.squares(theta)) for piece in pieces), 0.0))
 
 
-def is_clear(pieces: Pieces, z: float) -> bool:
-    """Whether noise leaves no doubt that rows are counted: then the interval is bounded."""
+def is_clear(pieces: Pieces, z: float, sampled: bool = False) -> bool:
+    """Whether noise, and sampling, leave no doubt that rows are counted: then the interval is bounded."""
     for counted in ([piece.sure for piece in pieces], [piece.possible for piece in pieces]):
         forms = [mask.astype(np.float64) for mask in counted]
         rows = sum(piece.cells.total(form) for piece, form in zip(pieces, forms, strict=True))
-        if not rows > z * _sd(pieces, forms):
+        if not rows > z * math.hypot(_sd(pieces, forms), math.sqrt(rows) if sampled and rows > 0.0 else 0.0):
             return False
     return True
 
@@ -150,16 +150,13 @@ def _end(pieces: Pieces, z: float, mean: float, se: float, sampled: bool) -> flo
     def allowed(theta: float) -> float:
         return _most(pieces, theta, z, sampled)
 
-    breaks = np.unique(np.concatenate([p.high[np.broadcast_to(p.possible & ~p.sure, p.high.shape)] for p in pieces]))
-    places = [*breaks.tolist()] or [mean]
-    step = max(se, abs(mean) * 1e-9, 1e-150)
-    above = next((t for t in _steps(places[-1], step) if allowed(t) < 0.0), math.inf)
-    below = next((t for t in _steps(places[0], -step) if allowed(t) >= 0.0), -math.inf)
-    inside = sorted({below, *places, above})
-    last = max(i for i, t in enumerate(inside) if t == below or (t != above and allowed(t) >= 0.0))
-    if not (math.isfinite(inside[last]) and math.isfinite(inside[last + 1])):
-        return inside[last] if math.isfinite(inside[last]) else inside[last + 1]
-    return float(brentq(allowed, inside[last], inside[last + 1], xtol=PRECISE * step, rtol=1e-12))
+    breaks = np.unique(np.concatenate([p.high[p.possible & ~p.sure] for p in pieces]))
+    places = breaks.tolist() or [mean]
+    step = max(1.1 * z * se, abs(mean) * 1e-9, 1e-150)
+    last = next((i for i in reversed(range(len(places))) if allowed(places[i]) >= 0.0), -1)
+    low = places[last] if last >= 0 else next(t for t in _steps(places[0], -step) if allowed(t) >= 0.0)
+    high = places[last + 1] if last + 1 < len(places) else next(t for t in _steps(low, step) if allowed(t) < 0.0)
+    return float(brentq(allowed, low, high, xtol=PRECISE * step, rtol=1e-12))
 
 
 def _steps(start: float, step: float) -> Iterator[float]:

@@ -343,7 +343,7 @@ class Asked:
         piece = self._numbers(column, first, columns, condition, Region.everywhere())
         finer = self._finer(first, columns)
         z = manner.z(1 if finer is None else 2)
-        if not is_clear([piece], z):
+        if not is_clear([piece], z, sampled):
             return self._estimate(Ratio(math.nan, math.nan, None), manner, [[piece]], said, self._bounds(column))
         found = hull(levels_as_bins(piece, axis, q), z, sampled)
         rounds: list[Pieces] = [[piece]]

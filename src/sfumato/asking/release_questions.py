@@ -24,7 +24,7 @@ from sfumato.asking.forms import Coefficient, Formula, Sources
 from sfumato.asking.model_answers import ModelRows
 from sfumato.asking.quantiles import Bin, below, crossing, hull, in_order, levels_as_bins
 from sfumato.asking.ratios import Piece, Pieces, Ratio, is_clear, ratio, total
-from sfumato.asking.regions import Region, can_place, region_of, spread
+from sfumato.asking.regions import Region, can_place, missing_nowhere, region_of, spread
 from sfumato.asking.regressions import NO_SPREAD, LinearModel, LogisticModel, correlate, fit_rows
 from sfumato.errors import ArgumentError
 from sfumato.schema.columns import Boolean, Listed, Number
@@ -177,7 +177,7 @@ class Asked:
         if one == other:
             raise ArgumentError(f"a correlation is of two columns, and {one!r} is both")
         columns = tuple(sorted((one, other)))
-        said = f"the correlation of {one_line(one)} and {one_line(other)}{BINNED}"
+        said = f"the correlation of {one_line(one)} and {one_line(other)}"
         lacking = self.lacking(columns, None)
         if lacking:
             return self._modelled(self.model.correlation(one, other), manner, lacking, said, CORRELATION)
@@ -185,7 +185,7 @@ class Asked:
         found = correlate(cells, one, other).coefficients
         if not found:
             return self._modelled(self.model.correlation(one, other), manner, NO_SPREAD, said, CORRELATION)
-        return self._coefficient(found[0], manner, (cells.round,), columns, said, CORRELATION)
+        return self._coefficient(found[0], manner, (cells.round,), columns, f"{said}{BINNED}", CORRELATION)
 
     def regress(self, formula: str, kind: str, manner: Manner) -> Estimates:
         """The coefficients of a regression."""
@@ -280,15 +280,20 @@ class Asked:
         if not self.release.answers:
             return "the release keeps no answers (it was saved compact)"
         if not self.rounds:
-            return f"mechanism {one_line(self.release.mechanism)} keeps no counts of cells for such columns"
+            return f"mechanism {one_line(self.release.mechanism)} keeps no counts of such columns"
         layout = self.release.layout
         for name in columns:
             if name not in layout.names and name != layout.label:
                 return f"{one_line(name)} is computed from other columns, and no answer is about it"
         if condition is not None:
-            bins = {name: axis.bins for name, axis in self.rounds[0].axes.items()}
+            bins = dict(zip(layout.names, layout.bins, strict=True))
+            if layout.label is not None and layout.label_bins is not None:
+                bins[layout.label] = layout.label_bins
             if not can_place(condition, bins):
                 return "the condition calculates with columns, or compares them, and answers count cells"
+            never = missing_nowhere(condition, bins)
+            if never:
+                return f"the schema lets no {one_line(never)} be missing (`release.unread` tells what cannot be read)"
         if any(each.speaks_of(columns) for each in self.rounds):
             return ""
         return f"no table of {' x '.join(map(one_line, columns))} was bought"

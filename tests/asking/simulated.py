@@ -63,7 +63,7 @@ class Curated:
     frame: pd.DataFrame
     questions: tuple[Question, ...]
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         return Layout.of(self.schema)
 

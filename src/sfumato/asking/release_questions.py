@@ -234,11 +234,12 @@ class Asked:
         if lacking:
             return None, lacking
         sources = Sources.of(self.rounds, asked.columns)
-        if sources is None:
-            return None, "not every pair of these columns is in a table of the same levels"
-        if kind == "logistic" and not sources.is_whole:
+        if kind == "logistic" and (sources is None or not sources.is_whole):
             return None, f"no table of {' x '.join(map(one_line, asked.columns))} was bought, and pairs do not tell"
-        return sources, ""
+        return (
+            sources,
+            "" if sources is not None else "not every pair of these columns is in a table of the same levels",
+        )
 
     def _coefficient(
         self,

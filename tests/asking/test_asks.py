@@ -19,7 +19,6 @@ def release() -> sf.Release:
 
 def test_a_fitted_release_answers(release: sf.Release) -> None:
     frame = rows(4000)
-    young = frame[frame.age < 50]
     for found, truth in (
         (release.count(), 4000),
         (release.count("age > 40"), (frame.age > 40).sum()),

@@ -39,6 +39,7 @@ NOT_NEGATIVE = (0.0, math.inf)
 SHARE = (0.0, 1.0)
 CORRELATION = (-1.0, 1.0)
 ANY = (-math.inf, math.inf)
+FIRST_SIGHT = 0.02  # of the error, for where the first look lets a quantile be, before a later look tells
 BINNED = ", of rows that count, whose cells can be read, as binned: a number is the middle of its bin"
 
 
@@ -65,9 +66,9 @@ class Manner:
         if self.about not in ("table", "population"):
             raise ArgumentError(f"an estimate is about 'table' or 'population', not {self.about!r}")
 
-    def z(self, ways: int = 1) -> float:
-        """Standard deviations on either side, where the error is divided among several ways."""
-        return float(-ndtri((1.0 - self.level) / (2.0 * ways)))
+    def z(self, share: float = 1.0) -> float:
+        """Standard deviations on either side, for a share of the error."""
+        return float(-ndtri((1.0 - self.level) * share / 2.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class Asked:
     @classmethod
     def of(cls, release: Release) -> Asked:
         """Read the noisy answers of a release."""
-        return cls(release, read_rounds(release.answers, release.layout))
+        return cls(release, read_rounds(release.answers, release.asked))
 
     @cached_property
     def model(self) -> ModelRows:
@@ -108,7 +109,7 @@ class Asked:
         if lacking:
             return self._modelled(self.model.count(where), manner, lacking, said, NOT_NEGATIVE)
         ways = self._ways(columns, condition, lambda axes, region: (region, np.array(1.0), np.array(1.0)))
-        found = _common([total(pieces, manner.z(len(ways))) for pieces in ways])
+        found = _common([total(pieces, manner.z(1.0 / len(ways))) for pieces in ways])
         return self._estimate(found, manner, ways, _said(said, columns), NOT_NEGATIVE)
 
     def share(self, where: str, manner: Manner) -> Estimate:
@@ -122,7 +123,7 @@ class Asked:
         if lacking:
             return self._modelled(self.model.share(where), manner, lacking, said, SHARE)
         ways = self._ways(columns, condition, lambda axes, region: (None, region.sure * 1.0, region.possible * 1.0))
-        found = _common([ratio(pieces, manner.z(len(ways)), manner.about == "population") for pieces in ways])
+        found = _common([ratio(pieces, manner.z(1.0 / len(ways)), manner.about == "population") for pieces in ways])
         return self._estimate(found, manner, ways, _said(said, columns), SHARE)
 
     def mean(self, column: str, by: str | None, where: str | None, manner: Manner) -> Estimate | Estimates:
@@ -282,7 +283,7 @@ class Asked:
             return "the release keeps no answers (it was saved compact)"
         if not self.rounds:
             return f"mechanism {one_line(self.release.mechanism)} keeps no counts of such columns"
-        layout = self.release.layout
+        layout = self.release.asked
         for name in columns:
             if name not in layout.names and name != layout.label:
                 return f"{one_line(name)} is computed from other columns, and no answer is about it"
@@ -348,14 +349,14 @@ class Asked:
         axis = first.axes[column]
         piece = self._numbers(column, first, columns, condition, Region.everywhere())
         finer = self._finer(first, columns)
-        z = manner.z(1 if finer is None else 2)
-        if not is_clear([piece], z, sampled):
+        if not is_clear([piece], manner.z(), sampled):
             return self._estimate(Ratio(math.nan, math.nan, None), manner, [[piece]], said, self._bounds(column))
-        found = hull(levels_as_bins(piece, axis, q), z, sampled)
         rounds: list[Pieces] = [[piece]]
+        found = hull(levels_as_bins(piece, axis, q), manner.z(1.0 if finer is None else FIRST_SIGHT), sampled)
         if finer is not None and found is not None:
             inner = self._numbers(column, finer, columns, condition, Region.everywhere())
-            found = hull(_within(found, piece, inner, axis, finer.axes[column], q), z, sampled) or found
+            bins = _within(found, piece, inner, axis, finer.axes[column], q)
+            found = hull(bins, manner.z(1.0 - FIRST_SIGHT), sampled) or found
             rounds.append([inner])
         along = tuple(i for i, name in enumerate(columns) if name != column)
         counts = np.asarray((piece.middle()[1] * piece.cells.counts).sum(axis=along))[axis.known]

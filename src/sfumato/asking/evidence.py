@@ -159,6 +159,10 @@ class Round:
         """The tables with these columns."""
         return [table for table in self.tables if set(columns) <= set(table.columns)]
 
+    def only(self, columns: Iterable[str]) -> Round:
+        """The tables with these columns, and nothing else: a count is then what they say of its own cells."""
+        return Round(self.name, self.kind, self.axes, tuple(self.holding(tuple(columns))))
+
     def precision(self, columns: Columns) -> float:
         """Of what all tables say together of a part of a question that is of these columns; 0 if none does."""
         if columns not in self._precisions:

@@ -305,9 +305,11 @@ class Asked:
         return next(each for each in self.rounds if each.speaks_of(columns))
 
     def _finer(self, first: Round, columns: Columns) -> Round | None:
-        """The last look at the columns that the first look had too; None where there is no other."""
+        """The last look at the columns that the first look had too, within its bins; None where there is no other."""
         looks = [each for each in self.rounds if each.kind == "histograms" and each.speaks_of(columns)]
-        return looks[-1] if looks and looks[0] is first and len(looks) > 1 else None
+        if not looks or looks[0] is not first or len(looks) == 1:
+            return None
+        return looks[-1] if all(_is_nested(first.axes[name], looks[-1].axes[name]) for name in columns) else None
 
     def _ways(self, columns: Columns, condition: Condition | None, question: Question) -> list[Pieces]:
         """The ways to answer a question: from the first round, and where it cuts bins, with those of the last look."""
@@ -321,8 +323,10 @@ class Asked:
         inner = _region(condition, finer)
         kept = Region(region.columns, ~region.cut, ~region.cut)
         within = _of_parents(region, first.axes[cut[0]], finer.axes[cut[0]])
+        # Other columns' totals would bring in what the first look said of the cut bins: their own table alone does not.
+        alone = first.only(columns)
         pieces = [
-            _piece(first, columns, question(first.axes, region), kept),
+            _piece(alone, columns, question(first.axes, region), kept),
             _piece(finer, columns, question(finer.axes, inner), within),
         ]
         return [[whole], pieces]
@@ -355,7 +359,8 @@ class Asked:
         found = hull(levels_as_bins(piece, axis, q), manner.z(1.0 if finer is None else FIRST_SIGHT), sampled)
         if finer is not None and found is not None:
             inner = self._numbers(column, finer, columns, condition, Region.everywhere())
-            bins = _within(found, piece, inner, axis, finer.axes[column], q)
+            alone = self._numbers(column, first.only(columns), columns, condition, Region.everywhere())
+            bins = _within(found, alone, inner, axis, finer.axes[column], q)
             found = hull(bins, manner.z(1.0 - FIRST_SIGHT), sampled) or found
             rounds.append([inner])
         along = tuple(i for i, name in enumerate(columns) if name != column)
@@ -468,12 +473,19 @@ def _piece(of: Round, columns: Columns, asked: tuple[Region | None, Any, Any], w
     return Piece(cells, sure, possible, *ends)
 
 
+def _is_nested(first: Axis, finer: Axis) -> bool:
+    """Whether every bin of a later look lies in one of the first."""
+    if isinstance(first.bins, OrderedBins) and isinstance(finer.bins, OrderedBins):
+        return bool(np.isin(first.bins.starts, finer.bins.starts).all())
+    return True
+
+
 def _parents(first: Axis, finer: Axis) -> IntArray:
     """For each level of a later look at an ordered column the level of the first that it lies in."""
     assert isinstance(first.bins, OrderedBins)
     assert isinstance(finer.bins, OrderedBins)
     parent = np.searchsorted(first.bins.starts, finer.bins.starts, "right") - 1
-    levels = np.full(finer.size, first.nowhere, dtype=np.int64)
+    levels = np.full(finer.size, first.nowhere or 0, dtype=np.int64)
     levels[finer.level[: len(parent)]] = first.level[parent]
     if finer.bins.missing >= 0:
         levels[finer.level[finer.bins.missing]] = first.level[first.bins.missing]

@@ -34,7 +34,7 @@ SHARE = (0.0, 1.0)
 CORRELATION = (-1.0, 1.0)
 ANY = (-math.inf, math.inf)
 FIRST_SIGHT = 0.02  # of the error, for where the first look lets a quantile be, before a later look tells
-BINNED = ", of rows that count, whose cells can be read, as binned: a number is the middle of its bin"
+BINNED = ", of rows that count, whose cells can be read, as binned: a typical number of its bin stands for each"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,21 @@ from sfumato.cli.mechanism_options import FitCommand, MechanismCommand
 from sfumato.cli.opening import TableCommand
 from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
-from sfumato.cli.verbs import audit, check, confirm, convert, demo, fit, inspect, ledger, plan, sample, schema, train
+from sfumato.cli.verbs import (
+    ask,
+    audit,
+    check,
+    confirm,
+    convert,
+    demo,
+    fit,
+    inspect,
+    ledger,
+    plan,
+    sample,
+    schema,
+    train,
+)
 from sfumato.errors import SfumatoError
 
 app = typer.Typer(
@@ -25,7 +39,7 @@ app = typer.Typer(
     help="Turn a private table into a differentially private model of it, and synthetic rows.\n\n"
     "Start with `sfumato demo`. For a table of your own: draft a schema with `sfumato schema`, say what of it is "
     "public with `sfumato confirm`, see by `sfumato check` what of the table it cannot read, look at "
-    "`sfumato plan`, then `sfumato fit` and `sfumato sample`.",
+    "`sfumato plan`, then `sfumato fit`, `sfumato sample` and `sfumato ask`.",
 )
 
 INTERRUPTED = 130  # what typer makes of Ctrl-C
@@ -39,6 +53,7 @@ app.command(cls=FitCommand)(fit.fit)
 app.command(cls=train.TrainCommand)(train.train)
 app.command()(sample.sample)
 app.command()(inspect.inspect)
+app.command()(ask.ask)
 app.command()(ledger.ledger)
 app.command()(audit.audit)
 app.command()(demo.demo)

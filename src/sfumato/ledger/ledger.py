@@ -282,8 +282,8 @@ def reservations(
     """How a release is to be counted; refuses what cannot be, before any table is opened."""
     if (ledger is None) != (dataset is None):
         raise ArgumentError("ledger and dataset belong together: give both or neither")
-    notes = {name: _checked(name, note) for name, note in (("who", who), ("why", why)) if note is not None}
-    if notes and ledger is None:
+    who, why = (note if note is None else _checked(name, note) for name, note in (("who", who), ("why", why)))
+    if ledger is None and (who or why):
         raise ArgumentError("who and why are written into a ledger: give ledger and dataset too, or leave them out")
     if ledger is None or dataset is None:
         return lambda asked: Uncounted()
@@ -291,7 +291,7 @@ def reservations(
         raise ArgumentError("a release with insecure_seed has no epsilon that a ledger could count; leave one out")
     name = _checked("the data set's name", dataset)
     opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return lambda asked: opened.reserve(name, replace(asked, **notes))
+    return lambda asked: opened.reserve(name, replace(asked, who=who, why=why))
 
 
 def _account(connection: sa.Connection, dataset: Dataset) -> Account:

@@ -153,31 +153,29 @@ class Periods:
         Returns:
             A few lines.
         """
-        wider = math.sqrt(self.stays)
+        together = f"epsilon {rounded_up(self.total_epsilon)} at delta {self.delta:g}"
         return [
-            f"{self.periods} periods, one release each at epsilon {self.epsilon:g}: a person who is in "
-            f"{self.stays} of them pays epsilon {rounded_up(self.total_epsilon)} at delta {self.delta:g} "
-            f"(mu {rounded_up(self.total_mu, 4)}), not {self.stays} times {self.epsilon:g}: squares of mu add up.",
-            f"To pay epsilon {self.epsilon:g} over all of them, each period may have epsilon "
-            f"{rounded_down(self.epsilon_each)}: intervals are {wider:.2g} times as wide.",
+            f"{self.periods} periods, a release at epsilon {self.epsilon:g} each: a person in {self.stays} of them "
+            f"pays {together} (mu {rounded_up(self.total_mu, 4)}).",
+            f"To pay epsilon {self.epsilon:g} over all of them, a period may have epsilon "
+            f"{rounded_down(self.epsilon_each)}; intervals are then {math.sqrt(self.stays):.3g} times as wide.",
             self._tree_line(),
-            "Rows do not tell who is new: that nobody is in more periods than this is what you enforce (a unit column "
-            "and a limit) or vouch for. Rows of new people alone are no second release of the old ones: `sfumato "
-            "update`.",
+            f"Rows do not tell who is new: that nobody is in more than {self.stays} periods is what you enforce (by a "
+            "unit column and a limit) or vouch for.",
         ]
 
     def _tree_line(self) -> str:
         tree, plain = self.tree_total, self.plain_total
         if self.tree_is_better:
             return (
-                f"A tree of periods is better for totals over several: at the same cost their noise is "
-                f"{math.sqrt(tree / plain):.2g} times that of plain releases; a single period has "
+                f"For totals over several periods release a tree of them: at the same cost it has "
+                f"{math.sqrt(tree / plain):.2g} times the noise of single releases added up; a single period has "
                 f"{math.sqrt(self.tree_variance):.2g} times."
             )
-        later = "" if self.better_from is None else f"; from about {self.better_from} periods on it would be less"
+        later = "" if self.better_from is None else f"; it pays from about {self.better_from} periods on"
         return (
-            f"Release plain periods and add them up: a tree of periods would have {math.sqrt(tree / plain):.2g} times "
-            f"the noise on totals at the same cost{later}."
+            f"Release every period by itself and add them up: at the same cost a tree of periods has "
+            f"{math.sqrt(tree / plain):.2g} times their noise on totals{later}."
         )
 
 

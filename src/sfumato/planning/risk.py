@@ -42,8 +42,10 @@ class Risk:
 
     Example:
         >>> risk = Risk(1.0, 1e-6, 0.2367)
-        >>> f"{risk.advantage:.3f} {risk.true_positives(0.01):.3f} {risk.belief(0.5):.3f} {risk.largest_belief(0.5):.3f}"
-        '0.094 0.018 0.507 0.731'
+        >>> f"{risk.advantage:.3f} {risk.true_positives(0.01):.3f}"
+        '0.094 0.018'
+        >>> f"{risk.belief(0.5):.3f} {risk.largest_belief(0.5):.3f}"
+        '0.507 0.731'
     """
 
     epsilon: float
@@ -64,7 +66,7 @@ class Risk:
 
     @property
     def advantage(self) -> float:
-        """By how much the attacker's true positives exceed the false alarms at the most: 0 is guessing, 1 is knowing."""
+        """By how much the attacker's true positives exceed the false alarms at the most: 0 is guessing, 1 knowing."""
         if self.mu is None:
             return (math.expm1(self.epsilon) + 2.0 * self.delta) / (math.exp(self.epsilon) + 1.0)
         return float(2.0 * ndtr(self.mu / 2.0) - 1.0)

@@ -7,18 +7,18 @@ estimate of sum_b a_b N_b from all histograms has, in each class, the variance
 
     s_c^2 sum a_b^2 - (s_c^2 sum a_b)^2 / (s_c^2 M_c + V),     1 / V = sum over the other columns of 1 / (s^2 M).
 
-A count of one bin has a = 1 there; a share divides by the rows; a mean has a_b = (middle of the bin - mean) / rows, and
-the half-width of its bins comes on top, since where in a bin the rows lie is not known. How rows lie is a guess:
-evenly over bins, around the middle of the range, unless a mean is guessed. A pair's correlation comes from its table of
-at most 16 levels a column, even ones; how many tables are bought is for noisy answers to say, so a third of those that
-are looked at is taken: that forecast is rough.
+A count of one bin has a = 1 there; its share p of the rows that can be read has a = 1 - p there and -p elsewhere, over
+the rows; a mean has a_b = (middle of the bin - mean) over the rows, and half the width of its bins comes on top, since
+where in a bin rows lie is not known. How rows lie is a guess: evenly over bins, unless a mean is guessed. A pair's
+correlation comes from its table, in at most 16 even levels a column; how many tables are bought is for noisy answers to
+say, so a share of those that are looked at is taken: that forecast is rough.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms.pairs.pair_rounds import CANDIDATES, TABLES
+from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.schema.layout import OrderedBins
 
 if TYPE_CHECKING:
@@ -34,8 +36,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 Z = float(ndtri(0.5 + LEVEL / 2.0))
-CLEAR = 4.0  # standard deviations by which a half of the rows must stand above its noise, or a column drowns
-PAIR_LEVELS = 16  # of a column in a table of pairs, at the most
+CLEAR = 4.0  # standard deviations of its noise, at least, that half of a column's rows are, or the column drowns
 BOUGHT = 0.3  # of the tables that are looked at; measured, see docs/planning.md
 
 
@@ -49,7 +50,7 @@ class ColumnWidth:
         count: Of the number of rows in one of them.
         share: The same, of all rows.
         mean: Of its mean, in its own units; None for what has none.
-        drowns: Whether noise hides even which half of its bins holds more rows.
+        blur: The noise on the number of rows in half of its bins, one standard deviation, over the rows there.
     """
 
     column: str
@@ -57,7 +58,12 @@ class ColumnWidth:
     count: float
     share: float
     mean: float | None
-    drowns: bool
+    blur: float
+
+    @property
+    def drowns(self) -> bool:
+        """Whether even half of its bins does not stand clear of the noise."""
+        return self.blur * CLEAR > 1.0
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class PairWidth:
     Attributes:
         columns: Their names.
         correlation: The half-width of the 95 % interval of their correlation, where it is about 0.
-        drowns: Whether noise would hide even which quarter of the table holds more rows.
+        drowns: Whether even a quarter of the table's cells would not stand clear of the noise.
     """
 
     columns: tuple[str, str]
@@ -93,13 +99,15 @@ class Widths:
     """
 
     plan: Plan
-    guesses: Mapping[str, float] | None = None
+    guesses: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, guess in (self.guesses or {}).items():
+        for name, guess in self.guesses.items():
             low, high = self._ordered(name).bounds
             if not low <= guess <= high:
-                raise ArgumentError(f"a guess at the mean of {name!r} must lie between {low:g} and {high:g}, not {guess:g}")
+                raise ArgumentError(
+                    f"a guess at the mean of {name!r} must lie between {low:g} and {high:g}, not {guess:g}"
+                )
 
     @property
     def are_known(self) -> bool:
@@ -200,7 +208,7 @@ class Widths:
     @property
     def tables_bought(self) -> int | None:
         """How many tables of pairs a round is taken to buy; None where the plan buys none."""
-        looked_at = self.plan.notes.get("pairs that tables are chosen from")
+        looked_at = self.plan.notes.get(CANDIDATES)
         return None if looked_at is None else max(1, round(BOUGHT * int(looked_at)))
 
     @cached_property
@@ -208,30 +216,26 @@ class Widths:
         """Of the noise on a cell of a table."""
         if self.tables_bought is None:
             return None
-        spend = self.plan.spend(self.plan.repeats("tables")[0])
+        spend = self.plan.spend(self.plan.repeats(TABLES)[0])
         return math.sqrt(self.plan.public.noise_factor * self.tables_bought / spend)
 
     @cached_property
     def _levels(self) -> FloatArray:
         """Of each column in a table."""
-        return np.minimum(np.array(self.plan.layout.sizes, dtype=np.float64), PAIR_LEVELS)
+        return np.minimum(np.array(self.plan.layout.sizes, dtype=np.float64), PairTuning().levels)
 
     def _column(self, place: int) -> ColumnWidth:
         name, bins, rows = self.plan.layout.names[place], self.plan.layout.bins[place], self.plan.rows
         one, half = np.zeros(bins.size), np.zeros(bins.size)
         one[0], half[: max(bins.size // 2, 1)] = 1.0, 1.0
-        count, of_half = (Z * self._spread(place, weights) for weights in (one, half))
+        known = bins.size - (bins.missing >= 0)
+        apart = np.append(np.full(known, -1.0 / known), np.zeros(bins.size - known)) + one  # its rows less its share
         mean = None
         if isinstance(bins, OrderedBins):
             away, blur = self._from_mean(name, bins)
             mean = Z * self._spread(place, away) / rows + blur
-        drowns = bool(CLEAR * of_half / Z > rows / 2.0)
-        return ColumnWidth(name, bins.size, count, self._share(place, one), mean, drowns)
-
-    def _share(self, place: int, weights: FloatArray) -> float:
-        """The half-width of the share of some bins that hold rows evenly: of count less share times rows."""
-        share = float(weights.mean())
-        return Z * self._spread(place, np.append(weights - share, -share)) / self.plan.rows
+        count, share = Z * self._spread(place, one), Z * self._spread(place, apart) / rows
+        return ColumnWidth(name, bins.size, count, share, mean, self._spread(place, half) / (rows / 2.0))
 
     def _spread(self, place: int, weights: FloatArray) -> float:
         """The standard deviation of a weighted sum of a column's bins over all classes, best estimated."""
@@ -244,7 +248,7 @@ class Widths:
     def _from_mean(self, name: str, bins: OrderedBins) -> tuple[FloatArray, float]:
         """How far the middle of each bin is from the mean, none for what is missing; and half a bin's mean width."""
         middle = (bins.low + bins.high) / 2.0
-        guess = (self.guesses or {}).get(name, float(middle.mean()))
+        guess = self.guesses.get(name, float(middle.mean()))
         away = np.zeros(bins.size)
         away[: len(middle)] = middle - guess
         return away, float((bins.high - bins.low).mean() / 2.0)
@@ -279,6 +283,6 @@ class Widths:
             "level": LEVEL,
             "rows": self.rows,
             "label": self.label,
-            "columns": [vars(each) for each in self.columns],
+            "columns": [vars(each) | {"drowns": each.drowns} for each in self.columns],
             "pairs": bought,
         }

@@ -246,7 +246,7 @@ def _check_rates(false: float, true: float) -> None:
     check_share("the share of true positives", true)
     if true <= false:
         raise ArgumentError(
-            f"whoever guesses has {false:g} true positives at {false:g} false alarms: allow more than that, not {true:g}"
+            f"whoever guesses has {false:g} true positives at {false:g} false alarms: allow more, not {true:g}"
         )
 
 

@@ -1,0 +1,60 @@
+"""What a release will be good for, in one word and one sentence.
+
+The blur of a plan is the mean over columns of the noise on the number of rows in half of a column's bins (one standard
+deviation), over the rows there. Up to GOOD_FOR_TRAINING synthetic rows teach a classifier about what real ones do; up
+to GOOD_FOR_TABLES tables of single columns and intervals are of use; above, noise is what one would look at. Where the
+numbers come from, and what was measured at them: docs/planning.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sfumato.text import percent
+
+if TYPE_CHECKING:
+    from sfumato.planning.widths import Widths
+
+GOOD_FOR_TRAINING = 0.02
+GOOD_FOR_TABLES = 0.10
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a release will be good for.
+
+    Attributes:
+        fit_for: "training" (and tables), "tables" alone, "nothing", or "unknown" where no histograms are asked.
+        blur: What it is told by; None where it is unknown.
+    """
+
+    fit_for: Literal["training", "tables", "nothing", "unknown"]
+    blur: float | None
+
+    @classmethod
+    def of(cls, widths: Widths) -> Verdict:
+        """The verdict on what a plan would release.
+
+        Args:
+            widths: What is expected of it.
+
+        Returns:
+            The verdict.
+        """
+        if not widths.are_known:
+            return cls("unknown", None)
+        blur = sum(each.blur for each in widths.columns) / len(widths.columns)
+        if blur <= GOOD_FOR_TRAINING:
+            return cls("training", blur)
+        return cls("tables" if blur <= GOOD_FOR_TABLES else "nothing", blur)
+
+    def __str__(self) -> str:
+        if self.blur is None:
+            return "no verdict: this plan asks for no histograms, so that nothing is known of its noise on columns"
+        noise = f"noise is {percent(self.blur)} of the rows in half a column, on average"
+        if self.fit_for == "training":
+            return f"fit for training and for tables: {noise}"
+        if self.fit_for == "tables":
+            return f"fit for tables of single columns, not for training: {noise}"
+        return f"fit for nothing: {noise}; take more rows, fewer columns or bins, or more epsilon"

@@ -12,6 +12,8 @@ _HOMES = {
     "Clustmix": "sfumato.mechanisms",
     "Draft": "sfumato.drafting",
     "EpsilonRange": "sfumato.planning.wishes",
+    "Estimate": "sfumato.asking",
+    "Estimates": "sfumato.asking",
     "Guarantee": "sfumato.guarantee",
     "Ledger": "sfumato.ledger.ledger",
     "Local": "sfumato.engines",
@@ -43,6 +45,8 @@ __all__ = [
     "Clustmix",
     "Draft",
     "EpsilonRange",
+    "Estimate",
+    "Estimates",
     "Guarantee",
     "Ledger",
     "Local",
@@ -74,6 +78,7 @@ __all__ = [
 if TYPE_CHECKING:
     from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
+    from sfumato.asking import Estimate, Estimates
     from sfumato.checking import Check, check
     from sfumato.drafting import Draft, draft
     from sfumato.engines import Local

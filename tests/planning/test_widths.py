@@ -12,7 +12,7 @@ from scipy.linalg import null_space
 
 import sfumato as sf
 from sfumato.errors import ArgumentError
-from sfumato.planning.widths import Z, Widths
+from sfumato.planning.widths import Widths, Z
 
 AGE = {"type": "number", "min": 0, "max": 9, "step": 1}
 SCHEMA: dict[str, Any] = {

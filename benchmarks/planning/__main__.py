@@ -13,10 +13,10 @@ from typing import Any
 
 from experiments.provenance import made_by
 
-from benchmarks.planning import usefulness
+from benchmarks.planning import half_widths, usefulness
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = {"usefulness": usefulness}
+PARTS: dict[str, Any] = {"usefulness": usefulness, "widths": half_widths}
 
 
 def run(name: str, releases: int) -> None:

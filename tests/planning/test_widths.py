@@ -12,7 +12,7 @@ from scipy.linalg import null_space
 
 import sfumato as sf
 from sfumato.errors import ArgumentError
-from sfumato.planning.widths import Widths, Z
+from sfumato.planning.widths import HALF_WIDTH, Widths
 
 AGE = {"type": "number", "min": 0, "max": 9, "step": 1}
 SCHEMA: dict[str, Any] = {
@@ -79,12 +79,12 @@ def test_a_plan_foretells_the_noise_and_the_best_estimate(histograms: Any) -> No
         weights = np.zeros(sum(sizes))
         start = sum(sizes[:column]) + 1  # before the bins, what fits none
         weights[start : start + len(own)] = own
-        return Z * least_squares(sizes, sd, weights, classes=2)
+        return HALF_WIDTH * least_squares(sizes, sd, weights, classes=2)
 
     age, sex, weight = widths.columns
     assert age.count == pytest.approx(best(0, [1.0]))
     assert age.mean == pytest.approx(best(0, middles - 4.5) / ROWS)
-    assert age.blur == pytest.approx(best(0, [1.0] * 5) / Z / (ROWS / 2))
+    assert age.blur == pytest.approx(best(0, [1.0] * 5) / HALF_WIDTH / (ROWS / 2))
     assert sex.count == pytest.approx(best(1, [1.0]))
     assert sex.share == pytest.approx(best(1, [0.5, -0.5]) / ROWS)
     assert sex.mean is None
@@ -93,7 +93,7 @@ def test_a_plan_foretells_the_noise_and_the_best_estimate(histograms: Any) -> No
     assert weight.share == pytest.approx(best(2, [0.95] + [-0.05] * 19) / ROWS)
     everyone = np.zeros(sum(sizes))
     everyone[: sizes[0]] = 1.0
-    assert widths.rows == pytest.approx(Z * least_squares(sizes, sd, everyone, classes=2))
+    assert widths.rows == pytest.approx(HALF_WIDTH * least_squares(sizes, sd, everyone, classes=2))
     assert widths.label == pytest.approx(widths.rows / math.sqrt(2))
     assert widths.count == max(age.count, sex.count, weight.count)
 
@@ -157,7 +157,7 @@ def test_columns_in_groups_have_no_widths() -> None:
 @pytest.mark.parametrize(
     ("column", "match"),
     [
-        ("sex", "'sex' is a category: only numbers and dates have a mean"),
+        ("sex", "'sex' is a category: only numbers have a mean"),
         ("ill", "'ill' is the label: its classes are counted, they have no mean"),
         ("agee", "the schema has no column 'agee'; it has 'age', 'sex', 'weight'"),
     ],

@@ -14,7 +14,7 @@ from sfumato.text import one_line, percent
 if TYPE_CHECKING:
     from sfumato.mechanisms import Plan
 
-SHOWN = 40  # columns that are listed one by one
+LISTED_COLUMNS = 40  # columns that are listed one by one
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Outlook:
         >>> import sfumato as sf
         >>> schema = {"columns": {"age": {"type": "number", "min": 0, "max": 99, "step": 1}}}
         >>> print(sf.outlook(sf.plan(schema, epsilon=1, delta=1e-6, rows=50)).verdict)
-        fit for nothing: noise is 158 % of the rows in half a column, on average; take more rows, fewer columns or \
+        fit for nothing: noise is 148.6 % of the rows in half a column, on average; take more rows, fewer columns or \
 bins, or more epsilon
     """
 
@@ -73,10 +73,10 @@ bins, or more epsilon
         table: list[tuple[str, ...]] = [
             (f"half-widths of {percent(LEVEL)} intervals", "a count", "a share", "the mean", "")
         ]
-        table += [_record(each) for each in self.widths.columns[:SHOWN]]
+        table += [_record(each) for each in self.widths.columns[:LISTED_COLUMNS]]
         lines = [f"{record[0]:<34}" + "".join(f"{cell:>12}" for cell in record[1:]) for record in table]
-        if len(self.widths.columns) > SHOWN:
-            lines.append(f"and {len(self.widths.columns) - SHOWN} more columns: see --json")
+        if len(self.widths.columns) > LISTED_COLUMNS:
+            lines.append(f"and {len(self.widths.columns) - LISTED_COLUMNS} more columns: see --json")
         guessed = "" if self.widths.plan.public.rows else f" (no --rows was given: {self.widths.plan.rows} are taken)"
         return [*(line.rstrip() for line in lines), "", f"verdict: {self.verdict}{guessed}"]
 

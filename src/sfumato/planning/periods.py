@@ -47,7 +47,7 @@ class Periods:
     Example:
         >>> yearly = Periods(1.0, 1e-6, 0.2367, periods=10, stays=10)
         >>> f"{yearly.total_mu:.3f} {yearly.total_epsilon:.2f} {yearly.epsilon_each:.2f}"
-        '0.749 3.53 0.29'
+        '0.749 3.52 0.29'
         >>> yearly.tree_is_better
         False
     """

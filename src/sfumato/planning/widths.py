@@ -20,22 +20,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from scipy.special import ndtri
 
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms.pairs.pair_rounds import CANDIDATES, TABLES
+from sfumato.mechanisms.pairs.pair_rounds import PAIR_NOTE, TABLES
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
-from sfumato.schema.layout import OrderedBins
 
 if TYPE_CHECKING:
     from sfumato.mechanisms import Plan
-    from sfumato.schema.layout import Bins, FloatArray
+    from sfumato.schema.layout import Bins, FloatArray, OrderedBins
 
 LEVEL = 0.95
-Z = float(ndtri(0.5 + LEVEL / 2.0))
+HALF_WIDTH = float(ndtri(0.5 + LEVEL / 2.0))  # of an interval, in standard deviations
 CLEAR = 4.0  # standard deviations of its noise, at least, that half of a column's rows are, or the column drowns
 BOUGHT = 0.3  # of the tables that are looked at; measured, see docs/planning.md
 
@@ -95,7 +94,7 @@ class Widths:
         >>> widths = Widths(sf.plan(schema, epsilon=1, delta=1e-6, rows=5000))
         >>> age = widths.columns[0]
         >>> f"± {age.count:.0f} rows of one age, ± {age.mean:.1f} years on the mean age"
-        '± 11 rows of one age, ± 0.7 years on the mean age'
+        '± 8 rows of one age, ± 0.5 years on the mean age'
     """
 
     plan: Plan
@@ -132,16 +131,22 @@ class Widths:
     @property
     def rows(self) -> float:
         """Of the number of all rows."""
-        return Z * math.sqrt(self.plan.classes / self._total_precision.sum())
+        return HALF_WIDTH * math.sqrt(self.plan.classes / self._total_precision.sum())
 
     @property
     def label(self) -> float | None:
         """Of the number of rows of one class; None without a label."""
-        return None if self.plan.layout.label is None else Z / math.sqrt(self._total_precision.sum())
+        return None if self.plan.layout.label is None else HALF_WIDTH / math.sqrt(self._total_precision.sum())
 
     @cached_property
     def columns(self) -> tuple[ColumnWidth, ...]:
-        """One for each column but the label."""
+        """One for each column but the label.
+
+        Raises:
+            ArgumentError: The plan asks for no histograms.
+        """
+        if not self.are_known:
+            raise ArgumentError("this plan asks for no histograms, as for columns in groups: it has no widths to tell")
         return tuple(self._column(place) for place in range(len(self._sd)))
 
     @property
@@ -158,7 +163,7 @@ class Widths:
         """Of the mean of a column, in its own units.
 
         Args:
-            column: A number or a date.
+            column: A number.
 
         Returns:
             The half-width.
@@ -188,7 +193,7 @@ class Widths:
             raise ArgumentError("this plan buys no tables of pairs")
         sizes = [self._levels[self._place(name)] for name in (first, second)]
         spread = self._table_sd * math.sqrt(math.prod(sizes)) / self.plan.rows
-        return PairWidth((first, second), Z * spread, bool(2.0 * CLEAR * spread > 1.0))
+        return PairWidth((first, second), HALF_WIDTH * spread, bool(2.0 * CLEAR * spread > 1.0))
 
     @cached_property
     def drowned_pairs(self) -> int:
@@ -208,7 +213,7 @@ class Widths:
     @property
     def tables_bought(self) -> int | None:
         """How many tables of pairs a round is taken to buy; None where the plan buys none."""
-        looked_at = self.plan.notes.get(CANDIDATES)
+        looked_at = self.plan.notes.get(PAIR_NOTE)
         return None if looked_at is None else max(1, round(BOUGHT * int(looked_at)))
 
     @cached_property
@@ -231,10 +236,10 @@ class Widths:
         known = bins.size - (bins.missing >= 0)
         apart = np.append(np.full(known, -1.0 / known), np.zeros(bins.size - known)) + one  # its rows less its share
         mean = None
-        if isinstance(bins, OrderedBins):
+        if _has_mean(bins):
             away, blur = self._from_mean(name, bins)
-            mean = Z * self._spread(place, away) / rows + blur
-        count, share = Z * self._spread(place, one), Z * self._spread(place, apart) / rows
+            mean = HALF_WIDTH * self._spread(place, away) / rows + blur
+        count, share = HALF_WIDTH * self._spread(place, one), HALF_WIDTH * self._spread(place, apart) / rows
         return ColumnWidth(name, bins.size, count, share, mean, self._spread(place, half) / (rows / 2.0))
 
     def _spread(self, place: int, weights: FloatArray) -> float:
@@ -263,9 +268,9 @@ class Widths:
         return layout.names.index(name)
 
     def _ordered(self, name: str) -> OrderedBins:
-        bins: Bins = self.plan.layout.bins[self._place(name)]
-        if not isinstance(bins, OrderedBins):
-            raise ArgumentError(f"{name!r} is a {bins.column.type}: only numbers and dates have a mean")
+        bins = self.plan.layout.bins[self._place(name)]
+        if not _has_mean(bins):
+            raise ArgumentError(f"{name!r} is a {bins.column.type}: only numbers have a mean")
         return bins
 
     def data(self) -> dict[str, Any]:
@@ -286,3 +291,8 @@ class Widths:
             "columns": [vars(each) | {"drowns": each.drowns} for each in self.columns],
             "pairs": bought,
         }
+
+
+def _has_mean(bins: Bins) -> TypeGuard[OrderedBins]:
+    """Whether a release tells the mean of such a column: of numbers it does."""
+    return bins.column.type == "number"

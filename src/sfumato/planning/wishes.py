@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.schema.schema import Schema
 
 SMALLEST, LARGEST = 1e-3, 100.0  # epsilon that is looked for
-STEPS = 40  # of the bisection, over the logarithm
+BISECTIONS = 40  # of the bisection, over the logarithm
 Planner = Callable[[float], "Plan"]
 
 
@@ -235,7 +235,7 @@ def _turn(wish: Wish, planned: Planner, holds: float, fails: float) -> tuple[flo
         )
     if wish.holds(planned(fails)):
         return fails, fails
-    for _ in range(STEPS):
+    for _ in range(BISECTIONS):
         middle = math.sqrt(holds * fails)
         holds, fails = (middle, fails) if wish.holds(planned(middle)) else (holds, middle)
     return holds, fails

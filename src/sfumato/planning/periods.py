@@ -154,15 +154,20 @@ class Periods:
             A few lines.
         """
         together = f"epsilon {rounded_up(self.total_epsilon)} at delta {self.delta:g}"
-        return [
+        pays = (
             f"{self.periods} periods, a release at epsilon {self.epsilon:g} each: a person in {self.stays} of them "
-            f"pays {together} (mu {rounded_up(self.total_mu, 4)}).",
+            f"pays {together} (mu {rounded_up(self.total_mu, 4)})."
+        )
+        keeps = (
             f"To pay epsilon {self.epsilon:g} over all of them, a period may have epsilon "
-            f"{rounded_down(self.epsilon_each)}; intervals are then {math.sqrt(self.stays):.3g} times as wide.",
-            self._tree_line(),
-            f"Rows do not tell who is new: that nobody is in more than {self.stays} periods is what you enforce (by a "
-            "unit column and a limit) or vouch for.",
-        ]
+            f"{rounded_down(self.epsilon_each)}; intervals are then about {math.sqrt(self.stays):.3g} times as wide."
+        )
+        most = "one period" if self.stays == 1 else f"{self.stays} periods"
+        vouched = (
+            f"Rows do not tell who is new: that nobody is in more than {most} is what you enforce (by a unit column "
+            "and a limit) or vouch for."
+        )
+        return [pays, *([keeps] if self.stays > 1 else []), self._tree_line(), vouched]
 
     def _tree_line(self) -> str:
         tree, plain = self.tree_total, self.plain_total

@@ -113,6 +113,7 @@ def test_the_schemas_that_are_shown_are_schemas(page: str) -> None:
     assert any(schema.label is not None for schema in shown)
 
 
+@pytest.mark.slow
 def test_the_page_about_time_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_pool: None) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "panel.yaml").write_text("""

@@ -16,11 +16,11 @@ from sfumato.api import plan
 from sfumato.errors import ArgumentError
 from sfumato.planning.risk import Risk, check_share
 from sfumato.planning.widths import Widths
+from sfumato.schema.schema import Schema
 from sfumato.text import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from sfumato.mechanisms import Mechanism, Plan
-    from sfumato.schema.schema import Schema
 
 SMALLEST, LARGEST = 1e-3, 100.0  # epsilon that is looked for
 BISECTIONS = 40  # of the bisection, over the logarithm
@@ -201,9 +201,10 @@ def epsilon_for(
         >>> found.needed < found.allowed
         True
     """
+    known = Schema.load(schema) if isinstance(schema, str | Path) else Schema.of(schema)
 
     def planned(epsilon: float) -> Plan:
-        return plan(schema, epsilon=epsilon, delta=delta, mechanism=mechanism, adjacency=adjacency, rows=rows)
+        return plan(known, epsilon=epsilon, delta=delta, mechanism=mechanism, adjacency=adjacency, rows=rows)
 
     allowed = min(((_largest(each, planned), each.words) for each in wishes.limits), default=(None, ""))
     needed = max(((_smallest(each, planned), each.words) for each in wishes.needs), default=(None, ""))

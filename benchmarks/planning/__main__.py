@@ -1,7 +1,7 @@
 """Measure what plans foresee: `python -m benchmarks.planning usefulness`, `python -m benchmarks.planning widths`.
 
 Results are kept in benchmarks/planning/results, one file a part, cell by cell: a run that was stopped goes on.
-`python -m benchmarks.planning table` prints the tables of docs/planning.md.
+`python -m benchmarks.planning tables` prints the tables of docs/planning.md.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 from experiments.provenance import made_by
 
-from benchmarks.planning import half_widths, usefulness
+from benchmarks.planning import half_widths, page, usefulness
+from benchmarks.planning.page import RESULTS
 
-RESULTS = Path(__file__).parent / "results"
 PARTS: dict[str, Any] = {"usefulness": usefulness, "widths": half_widths}
 
 
@@ -45,10 +45,13 @@ def save(path: Path, name: str, releases: int, kept: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=list(PARTS))
+    parser.add_argument("part", choices=[*PARTS, "tables"])
     parser.add_argument("--releases", type=int, default=2)
     given = parser.parse_args()
-    run(given.part, given.releases)
+    if given.part == "tables":
+        print(page.tables())
+    else:
+        run(given.part, given.releases)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ SCHEMA: dict[str, Any] = {
 }
 CATEGORIES = {"sex": "f", "town": "t3", "visits": 3}
 GUESSES = {"age": 45.0, "visits": 3.0, "weight": 75.0, "income": 35_000.0}
+PAIRS = (("age", "visits"), ("age", "weight"), ("visits", "weight"))
 WISHES = {  # half-widths of any count, and of the mean age, for so many rows
     1_000: (100.0, 5.0),
     10_000: (100.0, 1.0),
@@ -111,6 +112,7 @@ def foretold(plan: sf.Plan, guesses: dict[str, float]) -> dict[str, float]:
         **{f"count {name}": by_name[name].count for name in CATEGORIES},
         **{f"share {name}": by_name[name].share for name in CATEGORIES},
         **{f"mean {name}": widths.mean(name) for name in GUESSES},
+        **{f"correlation {one} {two}": widths.pair(one, two).correlation for one, two in PAIRS},
     }
 
 
@@ -121,6 +123,7 @@ def _asked(release: sf.Release) -> dict[str, Any]:
         **{f"count {name}": release.count(condition) for name, condition in where.items()},
         **{f"share {name}": release.share(condition) for name, condition in where.items()},
         **{f"mean {name}": release.mean(name) for name in GUESSES},
+        **{f"correlation {one} {two}": release.correlation(one, two) for one, two in PAIRS},
     }
 
 

@@ -9,9 +9,11 @@ estimate of sum_b a_b N_b from all histograms has, in each class, the variance
 
 A count of one bin has a = 1 there; its share p of the rows that can be read has a = 1 - p there and -p elsewhere, over
 the rows; a mean has a_b = (middle of the bin - mean) over the rows, and half the width of its bins comes on top, since
-where in a bin rows lie is not known. How rows lie is a guess: evenly over bins, unless a mean is guessed. A pair's
-correlation comes from its table, in at most 16 even levels a column; how many tables are bought is for noisy answers to
-say, so a share of those that are looked at is taken: that forecast is rough.
+where in a bin rows lie is not known. How rows lie is a guess: evenly over bins, unless a mean is guessed.
+
+A pair's correlation comes from its table, if that is bought: noisy answers say whether, and how many others are bought
+with it. What is told is for columns in at most 16 even levels, and for a share of the tables that are looked at: about
+the least that it can be. Rows that lie unevenly make it several times as wide.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class PairWidth:
 
     Attributes:
         columns: Their names.
-        correlation: The half-width of the 95 % interval of their correlation, where it is about 0.
+        correlation: The half-width of the 95 % interval of their correlation, at about the least.
         drowns: Whether even a quarter of the table's cells would not stand clear of the noise.
     """
 

@@ -53,7 +53,7 @@ def test_a_plan_without_a_guess_says_which_it_took() -> None:
 
 def test_of_many_columns_the_first_are_listed() -> None:
     many = {"columns": {f"c{i}": {"type": "number", "min": 0, "max": 9, "step": 1} for i in range(50)}}
-    lines = sf.outlook(plan(many)).lines()
+    lines = sf.outlook(plan(many, rows=200_000)).lines()
     assert "and 10 more columns: see --json" in lines
     assert len(lines) == 1 + 40 + 1 + 2
 
@@ -70,3 +70,8 @@ def test_columns_in_groups_have_a_risk_and_no_verdict() -> None:
 def test_a_guess_that_is_none_is_refused_at_once() -> None:
     with pytest.raises(ArgumentError, match="the schema has no column 'height'"):
         sf.outlook(plan(SCHEMA), {"height": 1.0})
+
+
+def test_some_pairs_that_drown_are_named() -> None:
+    assert "such as: age x sex, age x weight, sex x weight" in "\n".join(sf.outlook(plan(rows=30)).lines())
+    assert "pairs that drown" not in "\n".join(sf.outlook(plan(rows=100_000)).lines())

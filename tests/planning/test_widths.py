@@ -133,6 +133,9 @@ def test_pairs_that_drown_are_counted_as_one_by_one() -> None:
         pairs = [widths.pair(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
         assert widths.drowned_pairs == sum(each.drowns for each in pairs)
         assert widths.pairs == len(pairs) == 190
+        shown = widths.some_drowned()
+        assert len(shown) == min(5, widths.drowned_pairs)
+        assert all(each in pairs and each.drowns for each in shown)
     assert sum(each.drowns for each in pairs) == 0
     widest = max(pairs, key=lambda each: each.correlation)
     assert set(widest.columns) <= {f"c{i}" for i in range(14, 20)}  # of 16 levels

@@ -77,6 +77,9 @@ bins, or more epsilon
         lines = [f"{record[0]:<34}" + "".join(f"{cell:>12}" for cell in record[1:]) for record in table]
         if len(self.widths.columns) > LISTED_COLUMNS:
             lines.append(f"and {len(self.widths.columns) - LISTED_COLUMNS} more columns: see --json")
+        if drowned := self.widths.some_drowned():
+            such = ", ".join(" x ".join(map(one_line, each.columns)) for each in drowned)
+            lines.append(f"pairs that drown even if their tables are bought, such as: {such}")
         guessed = "" if self.widths.plan.public.rows else f" (no --rows was given: {self.widths.plan.rows} are taken)"
         return [*(line.rstrip() for line in lines), "", f"verdict: {self.verdict}{guessed}"]
 

@@ -22,6 +22,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -207,6 +208,21 @@ class Widths:
         first = np.searchsorted(levels, limit / levels, "right")
         return int(sum(len(levels) - max(start, i + 1) for i, start in enumerate(first)))
 
+    def some_drowned(self, most: int = 5) -> list[PairWidth]:
+        """Some of the pairs that noise would hide, those of the columns with most levels.
+
+        Args:
+            most: How many, at the most.
+
+        Returns:
+            Their forecasts.
+        """
+        if not self.drowned_pairs:
+            return []
+        finest = np.argsort(-self._levels, kind="stable")[: 2 * most]
+        names = [self.plan.layout.names[place] for place in np.sort(finest)]
+        return [found for pair in combinations(names, 2) if (found := self.pair(*pair)).drowns][:most]
+
     @property
     def pairs(self) -> int:
         """How many pairs of columns there are."""
@@ -285,7 +301,12 @@ class Widths:
             return {}
         bought = None
         if self.tables_bought is not None:
-            bought = {"pairs": self.pairs, "drowned": self.drowned_pairs, "tables_a_round": self.tables_bought}
+            bought = {
+                "pairs": self.pairs,
+                "tables_a_round": self.tables_bought,
+                "drowned": self.drowned_pairs,
+                "such_as": [list(each.columns) for each in self.some_drowned()],
+            }
         return {
             "level": LEVEL,
             "rows": self.rows,

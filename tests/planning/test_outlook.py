@@ -17,7 +17,7 @@ def test_the_words_say_the_numbers() -> None:
     cells = meant.cells()
     assert cells["attacker's advantage"] == f"{meant.risk.advantage:.3f}"
     assert cells["found at 1 % false alarms"] == "1.8 %"
-    assert cells["belief of 50 % becomes at most"] == "73.1 %"
+    assert cells["belief of 50 % becomes at most"] == "76 %"
     assert cells["a count (widest column), ±"] == f"{meant.widths.count:.0f}"
     assert cells["pairs that drown"].endswith(" of 3")
     assert cells["fit for"] == meant.verdict.fit_for

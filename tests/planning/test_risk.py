@@ -36,10 +36,22 @@ def test_the_attacker_on_gaussian_noise_does_what_is_told() -> None:
         assert (odds / (1 + odds)).mean() == pytest.approx(told.belief(prior), abs=error)
 
 
+def test_a_belief_exceeds_the_most_as_rarely_as_delta() -> None:
+    """Six standard errors; epsilon itself would be exceeded far more often than delta, which is no contradiction."""
+    delta, draws = 1e-3, 1_000_000
+    told = Risk(1.0, delta, calibrate(1.0, delta))
+    assert told.mu is not None
+    loss = told.mu**2 / 2 + told.mu * np.random.default_rng(1).normal(size=draws)
+    beliefs = 0.2 * np.exp(loss) / (0.8 + 0.2 * np.exp(loss))
+    assert (beliefs > told.largest_belief(0.2)).mean() == pytest.approx(delta, abs=6 * math.sqrt(delta / draws))
+    assert (loss > 1.0).mean() > 3 * delta
+
+
 def test_known_values() -> None:
     assert risk(1.0).advantage == pytest.approx(2 * norm.cdf(0.23670438 / 2) - 1)
-    assert risk(1.0).largest_belief(0.5) == pytest.approx(math.e / (1 + math.e))
-    assert risk(1.0).largest_belief(0.01) == pytest.approx(0.0267, abs=1e-4)
+    odds = math.exp(0.23670438**2 / 2 + 0.23670438 * 4.753424)
+    assert risk(1.0).largest_belief(0.5) == pytest.approx(odds / (1 + odds))
+    assert Risk(1.0, DELTA, None).largest_belief(0.5) == pytest.approx(2 * math.e / (1 + 2 * math.e))
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])

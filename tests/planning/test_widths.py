@@ -43,12 +43,12 @@ def frame(rows: int = ROWS) -> pd.DataFrame:
     )
 
 
+PLAIN = sf.Mixture(pairs=None)
+
+
 @pytest.fixture(scope="module")
-def histograms() -> Any:
-    """The first noisy answer of a fit, whose noise is what a plan foretells."""
-    mechanism = sf.Mixture(pairs=None)
-    release = sf.fit(frame(), SCHEMA, epsilon=1, delta=1e-6, rows=ROWS, mechanism=mechanism, insecure_seed=0)
-    return mechanism, release.answers[0]
+def release() -> sf.Release:
+    return sf.fit(frame(), SCHEMA, epsilon=1, delta=1e-6, rows=ROWS, mechanism=PLAIN, insecure_seed=0)
 
 
 def least_squares(sizes: list[int], sds: np.ndarray, weights: np.ndarray, classes: int) -> float:
@@ -67,9 +67,26 @@ def least_squares(sizes: list[int], sds: np.ndarray, weights: np.ndarray, classe
     return math.sqrt(classes * direction @ np.linalg.solve(precision, direction))
 
 
-def test_a_plan_foretells_the_noise_and_the_best_estimate(histograms: Any) -> None:
-    mechanism, answer = histograms
-    widths = Widths(plan(mechanism=mechanism))
+def test_intervals_of_a_release_are_as_wide_as_foretold(release: sf.Release) -> None:
+    """Within a tenth: columns lie evenly here, and the noisy number of rows is near the guess."""
+    widths = Widths(plan(mechanism=PLAIN))
+    age, sex, weight = widths.columns
+    for asked, foretold in (
+        (release.count(), widths.rows),
+        (release.count("age == 3"), age.count),
+        (release.count("sex == 'f'"), sex.count),
+        (release.share("sex == 'f'"), sex.share),
+        (release.share("age == 3"), age.share),
+        (release.mean("age"), age.mean),
+        (release.mean("weight"), weight.mean),
+    ):
+        assert asked.width / 2 == pytest.approx(foretold, rel=0.1), asked.estimand
+
+
+def test_a_plan_foretells_the_noise_and_the_best_estimate(release: sf.Release) -> None:
+    """The first noisy answer of a fit has the histograms, whose noise is what a plan foretells."""
+    answer = release.answers[0]
+    widths = Widths(plan(mechanism=PLAIN))
     sizes = [size + 1 for size in answer.what["bins"]]
     sds = np.split(answer.sd, np.cumsum(sizes)[:-1])  # of the first class
     sd = np.array([part[0] for part in sds[: len(sizes)]])
@@ -107,22 +124,21 @@ def test_a_guess_at_the_mean_moves_its_width() -> None:
 
 @pytest.mark.parametrize(("adjacency", "factor"), [("replace-one", math.sqrt(2)), ("label", math.sqrt(2))])
 def test_neighbours_that_differ_more_cost_more(adjacency: str, factor: float) -> None:
-    mechanism = sf.Mixture(pairs=None)
-    wider = Widths(plan(mechanism=mechanism, adjacency=adjacency)).columns[0].count
-    assert wider == pytest.approx(factor * Widths(plan(mechanism=mechanism)).columns[0].count)
+    wider = Widths(plan(mechanism=PLAIN, adjacency=adjacency)).columns[0].count
+    assert wider == pytest.approx(factor * Widths(plan(mechanism=PLAIN)).columns[0].count)
     fitted = sf.fit(
-        frame(), SCHEMA, epsilon=1, delta=1e-6, rows=ROWS, mechanism=mechanism, adjacency=adjacency, insecure_seed=0
+        frame(), SCHEMA, epsilon=1, delta=1e-6, rows=ROWS, mechanism=PLAIN, adjacency=adjacency, insecure_seed=0
     )
-    assert Widths(plan(mechanism=mechanism, adjacency=adjacency))._sd[0] == pytest.approx(fitted.answers[0].sd[0])
+    assert Widths(plan(mechanism=PLAIN, adjacency=adjacency))._sd[0] == pytest.approx(fitted.answers[0].sd[0])
 
 
 def test_a_unit_of_several_rows_costs_as_many_times() -> None:
     unit = SCHEMA | {"unit": {"column": "person", "rows": 3}}
     fitted = sf.fit(
         frame().assign(person=range(ROWS)), unit, epsilon=1, delta=1e-6, rows=ROWS, insecure_seed=0,
-        mechanism=(mechanism := sf.Mixture(pairs=None)),
+        mechanism=PLAIN,
     )  # fmt: skip
-    assert Widths(plan(unit, mechanism=mechanism))._sd[0] == pytest.approx(fitted.answers[0].sd[0])
+    assert Widths(plan(unit, mechanism=PLAIN))._sd[0] == pytest.approx(fitted.answers[0].sd[0])
 
 
 def test_pairs_that_drown_are_counted_as_one_by_one() -> None:

@@ -7,9 +7,11 @@ tell from its neighbour than N(0, 1) is from N(mu, 1) (Dong, Roth, Su 2019, arXi
     true positives at a false alarms   Phi(Phi^-1(a) + mu)
     advantage                          the largest difference of both, 2 Phi(mu / 2) - 1
 
-and a belief p becomes p / (p + (1 - p) e^-L) with L ~ N(mu^2 / 2, mu^2) where the person is in the table. But with
-probability delta it stays below p e^epsilon / (1 - p + p e^epsilon). Noisy projections of every row beside the queries
-have no such law: what (epsilon, delta) alone allows is told instead, which is more.
+and a belief p becomes p / (p + (1 - p) e^-L) with L ~ N(mu^2 / 2, mu^2) where the person is in the table; L exceeds
+mu^2 / 2 + mu Phi^-1(1 - delta) with probability delta. (That is more than epsilon: of an (epsilon, delta)-DP release L
+may exceed epsilon with a probability of more than delta.) Noisy projections of every row beside the queries have no
+such law: what (epsilon, delta) alone allows is told instead, which is more. There L exceeds epsilon + log 2 with
+probability 2 delta at the most, because delta is at least (1 - e^-t) P(L > epsilon + t).
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Risk:
         >>> f"{risk.advantage:.3f} {risk.true_positives(0.01):.3f}"
         '0.094 0.018'
         >>> f"{risk.belief(0.5):.3f} {risk.largest_belief(0.5):.3f}"
-        '0.507 0.731'
+        '0.507 0.760'
     """
 
     epsilon: float
@@ -110,7 +112,7 @@ class Risk:
         return float(weights @ expit(logit(prior) + evidence) / weights.sum())
 
     def largest_belief(self, prior: float) -> float:
-        """What an attacker comes to believe at the most, but with probability delta.
+        """What an attacker comes to believe at the most, but with probability delta (2 delta without a Gaussian law).
 
         Args:
             prior: What was believed before, between 0 and 1.
@@ -122,7 +124,9 @@ class Risk:
             ArgumentError: The prior is none.
         """
         check_share("a prior", prior)
-        return float(expit(logit(prior) + self.epsilon))
+        if self.mu is None:
+            return float(expit(logit(prior) + self.epsilon + math.log(2.0)))
+        return float(expit(logit(prior) + self.mu**2 / 2.0 - self.mu * ndtri(self.delta)))
 
 
 def check_share(what: str, share: float) -> None:

@@ -106,7 +106,9 @@ def test_wishes_are_solved_for_epsilon(folder: Path, call: Call) -> None:
     wishes = ("--max-advantage", 0.5, "--tpr-at", "0.01=0.2", "--count-within", 200, "--mean", "age=2")
     found = sf.epsilon_for("s.yaml", sf.Wishes(0.5, (0.01, 0.2), 200, {"age": 2}), delta=1e-6, rows=4000)
     told = call(*BASE, *wishes)
-    assert told.out.splitlines()[0] == str(found)
+    assert told.out.splitlines()[0] == f"{found} (at 4000 rows)"
+    guessed = call("plan", "s.yaml", "--delta", "1e-6", "--max-advantage", 0.5).out
+    assert guessed.splitlines()[0].endswith(" at most (at 10000 rows, a guess: give --rows)")
     (data,) = document(call(*BASE, *wishes, "--json"))
     assert (data["wishes"]["needed"], data["wishes"]["allowed"]) == (found.needed, found.allowed)
     assert data["epsilon"] == found.needed
@@ -116,7 +118,7 @@ def test_wishes_are_solved_for_epsilon(folder: Path, call: Call) -> None:
     ("options", "said"),
     [
         ((), "give --epsilon, or wishes that it is found by: --max-advantage, --tpr-at, --count-within, --mean"),
-        (("--epsilon", 1, "--count-within", 9), "give --epsilon, or wishes that it is found by"),
+        (("--epsilon", 1, "--count-within", 9), "wishes are there to find epsilon: leave out --epsilon, or the wishes"),
         (("--epsilon", "0,5"), "epsilon 0,5 reads as 0 and 5: write 0.5"),
         (("--max-advantage", "0,1"), "--max-advantage must be a number with a decimal point, not '0,1'; write 0.1"),
         (("--mean", "town=1"), "'town' is a category: only numbers have a mean"),

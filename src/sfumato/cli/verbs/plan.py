@@ -80,7 +80,7 @@ def plan(
         print_json([_plan_data(*each, solved) for each in zip(plans, outlooks, over, strict=True)])
         return
     if solved is not None:
-        print(f"{solved}\n")
+        print(f"{solved} (at {plans[0].rows} rows{'' if rows else ', a guess: give --rows'})\n")
     _print_plans(plans, outlooks)
     if told := dict.fromkeys(line for each in over if each is not None for line in each.lines()):
         print("\n" + "\n".join(told))
@@ -89,12 +89,14 @@ def plan(
 
 def _epsilons(text: str | None, wishes: Wishes | None) -> list[float]:
     """The epsilons that are named; none where wishes are to find one."""
-    if (text is None) == (wishes is None):
+    if text is None and wishes is None:
         raise ArgumentError(
             "give --epsilon, or wishes that it is found by: --max-advantage, --tpr-at, --count-within, --mean"
         )
     if text is None:
         return []
+    if wishes is not None:
+        raise ArgumentError("wishes are there to find epsilon: leave out --epsilon, or the wishes")
     parts = text.split(",")
     if len(parts) == 2 and parts[0].strip() == "0":  # 0,5
         raise ArgumentError(f"epsilon {text} reads as {parts[0]} and {parts[1]}: write {text.replace(',', '.')}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sfumato.planning.widths import Widths
 
 GOOD_FOR_TRAINING = 0.025
-GOOD_FOR_TABLES = 0.2
+GOOD_FOR_TABLES = 0.15
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ def test_the_bounds_are_the_words_last_cases() -> None:
 
 @pytest.mark.skipif(not MEASURED.exists(), reason="no results beside an installed package")
 def test_parts_of_adult_that_were_measured_agree() -> None:
-    """One-way tables are off by less than a tenth where the verdict says that they are of use, and trained on the rows
-    are classifiers that lose little where it says so."""
+    """Tables of single columns, and classifiers that learn from the rows, are what the verdict says of them."""
     cells = json.loads(MEASURED.read_text())["cells"]
     seen = set()
     for key, releases in cells.items():

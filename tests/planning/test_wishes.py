@@ -90,6 +90,20 @@ def test_what_cannot_be_wished_for(wishes: dict[str, Any], match: str) -> None:
     assert "\n" not in str(refusal.value)
 
 
+def test_the_smallest_epsilon_is_found_though_widths_jump() -> None:
+    """Where there is enough to spend, columns are asked by class, and counts are noisier than just below."""
+    many = SCHEMA | {"columns": SCHEMA["columns"] | {"ill": {"type": "category", "values": list("abcdefgh")}}}
+    terms = TERMS | {"rows": 2000}
+    epsilons = [0.5 * 1.05**i for i in range(30)]
+    counts = [sf.outlook(sf.plan(many, epsilon=e, **terms)).widths.count for e in epsilons]
+    jump = next(i for i in range(1, len(counts)) if counts[i] > counts[i - 1])
+    wanted = counts[jump - 5]
+    assert counts[jump] > wanted
+    found = sf.epsilon_for(many, sf.Wishes(count_within=wanted), **terms)
+    assert found.epsilon <= 1.01 * epsilons[jump - 5]
+    assert sf.outlook(sf.plan(many, epsilon=found.epsilon, **terms)).widths.count <= wanted
+
+
 def test_a_wish_that_costs_nothing_takes_the_ends() -> None:
     assert solved(count_within=1e12).epsilon == 0.001
     assert solved(max_advantage=1 - 1e-12).epsilon == 100.0

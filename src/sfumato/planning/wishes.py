@@ -1,7 +1,7 @@
 """From wishes to epsilon: the largest that a limit on the risk allows, the smallest that a wanted accuracy needs.
 
-Both are found by bisection over plans: more epsilon means more risk and narrower intervals. They are told in three
-digits, rounded to the side on which the wish still holds.
+Both are found by bisection over plans: more epsilon means more risk and, but for a few jumps, narrower intervals. They
+are told in three digits, rounded to the side on which the wish still holds.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms import Mechanism, Plan
 
 SMALLEST, LARGEST = 1e-3, 100.0  # epsilon that is looked for
+STRIDE = 1.2  # from one epsilon that is tried to the next
 BISECTIONS = 40  # of the bisection, over the logarithm
 Planner = Callable[[float], "Plan"]
 
@@ -218,28 +219,39 @@ def _largest(wish: Wish, planned: Planner) -> float:
     """The largest epsilon at which a limit is kept."""
     if wish.holds(planned(LARGEST)):
         return LARGEST
-    low, _ = _turn(wish, planned, SMALLEST, LARGEST)
-    return float(rounded_down(low))
+    if not wish.holds(planned(SMALLEST)):
+        raise ArgumentError(_refusal(wish, planned, SMALLEST))
+    return float(rounded_down(_turn(wish, planned, SMALLEST, LARGEST)))
 
 
 def _smallest(wish: Wish, planned: Planner) -> float:
-    """The smallest epsilon at which something is accurate enough."""
-    low, _ = _turn(wish, planned, LARGEST, SMALLEST)
-    return float(rounded_up(low))
+    """The smallest epsilon at which something is accurate enough.
+
+    Widths do not always fall: with more to spend a plan may ask for more, such as columns by class. So epsilons are
+    tried from below, and the first that is enough is followed down.
+    """
+    tried = [SMALLEST * STRIDE**i for i in range(round(math.log(LARGEST / SMALLEST) / math.log(STRIDE)))] + [LARGEST]
+    enough = next((i for i, epsilon in enumerate(tried) if wish.holds(planned(epsilon))), None)
+    if enough is None:
+        raise ArgumentError(_refusal(wish, planned, LARGEST))
+    if enough == 0:
+        return SMALLEST
+    found = _turn(wish, planned, tried[enough], tried[enough - 1])
+    told = float(rounded_up(found))
+    return told if wish.holds(planned(told)) else found
 
 
-def _turn(wish: Wish, planned: Planner, holds: float, fails: float) -> tuple[float, float]:
-    """Two epsilons close to each other, at the first of which a wish holds and at the second not."""
-    if not wish.holds(made := planned(holds)):
-        raise ArgumentError(
-            f"no epsilon gives {wish.words}: at epsilon {holds:g} it is {wish.measure(made):.3g}; {wish.reason}"
-        )
-    if wish.holds(planned(fails)):
-        return fails, fails
+def _turn(wish: Wish, planned: Planner, holds: float, fails: float) -> float:
+    """The last epsilon, on the way from one at which a wish holds to one at which it does not, where it holds."""
     for _ in range(BISECTIONS):
         middle = math.sqrt(holds * fails)
         holds, fails = (middle, fails) if wish.holds(planned(middle)) else (holds, middle)
-    return holds, fails
+    return holds
+
+
+def _refusal(wish: Wish, planned: Planner, epsilon: float) -> str:
+    reached = wish.measure(planned(epsilon))
+    return f"no epsilon gives {wish.words}: at epsilon {epsilon:g} it is {reached:.3g}; {wish.reason}"
 
 
 def _check_rates(false: float, true: float) -> None:

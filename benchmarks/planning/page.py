@@ -26,15 +26,22 @@ def tables() -> str:
 
 
 def width_table() -> Iterator[str]:
-    """How many times as wide intervals are as foretold: medians over releases, one line a quantity."""
-    cells = _cells("widths")
-    yield "| half-width of | " + " | ".join(f"{rows}, {epsilon}" for rows, epsilon in map(str.split, cells)) + " |"
-    yield "|---|" + "---|" * len(cells)
-    for name in next(iter(cells.values()))[0]["foretold"]:
-        yield f"| {name} | " + " | ".join(_ratio(found, name, "foretold") for found in cells.values()) + " |"
+    """How many times as wide intervals are as foretold: medians of cells, the least and the most of them."""
+    cells = list(_cells("widths").values())
+    yield "| half-width of | least | most | releases without an interval |"
+    yield "|---|---|---|---|"
+    for name in cells[0][0]["foretold"]:
+        yield _width_line(name, name, "foretold", cells)
         if name.startswith("mean"):
-            without = [_ratio(found, name, "foretold_without_guesses") for found in cells.values()]
-            yield f"| {name}, no guess | " + " | ".join(without) + " |"
+            yield _width_line(f"{name}, without a guess", name, "foretold_without_guesses", cells)
+
+
+def _width_line(title: str, name: str, told: str, cells: list[list[dict[str, Any]]]) -> str:
+    medians = [median for found in cells if (median := _median_ratio(found, name, told)) is not None]
+    all_had = [each["had"][name] for found in cells for each in found]
+    lacking = sum(had is None for had in all_had)
+    ends = f"{min(medians):.2f} | {max(medians):.2f}" if medians else " | "
+    return f"| {title} | {ends} | {lacking} of {len(all_had)} |"
 
 
 def wish_table() -> Iterator[str]:
@@ -103,10 +110,7 @@ def _cells(part: str) -> dict[str, Any]:
     return {key: found for key, found in kept.items() if found}
 
 
-def _ratio(found: list[dict[str, Any]], name: str, told: str) -> str:
-    """The median of what releases had over what was foretold; and how many had no interval."""
+def _median_ratio(found: list[dict[str, Any]], name: str, told: str) -> float | None:
+    """The median of what the releases of a cell had over what was foretold; None where none had an interval."""
     ratios = [each["had"][name] / each[told][name] for each in found if each["had"][name] is not None]
-    if not ratios:
-        return "none"
-    lacking = f" ({len(found) - len(ratios)} none)" if len(ratios) < len(found) else ""
-    return f"{statistics.median(ratios):.2f}{lacking}"
+    return statistics.median(ratios) if ratios else None

@@ -32,7 +32,7 @@ def test_half_widths_and_wishes_came_true_within_a_tenth() -> None:
             assert abs(had / wished[0]["wanted"] - 1.0) <= WITHIN, (key, wished[0]["wish"])
 
 
-def test_a_ratio_says_how_many_had_no_interval() -> None:
+def test_a_line_says_how_many_had_no_interval() -> None:
     found = [{"foretold": {"x": 2.0}, "had": {"x": had}} for had in (1.0, 3.0, None)]
-    assert page._ratio(found, "x", "foretold") == "1.00 (1 none)"
-    assert page._ratio(found[2:], "x", "foretold") == "none"
+    assert page._width_line("x", "x", "foretold", [found, found[:1]]) == "| x | 0.50 | 1.00 | 1 of 4 |"
+    assert page._width_line("x", "x", "foretold", [found[2:]]) == "| x |  |  | 1 of 1 |"

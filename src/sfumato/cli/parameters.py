@@ -35,6 +35,4 @@ Mechanism = Annotated[
         help="mixture, for the distribution; clustmix, for rows to train classifiers on; slicing, for a generator."
     ),
 ]
-Who = Annotated[str | None, typer.Option(help="Who asks for it, for the ledger's entry: one line, no secret.")]
-Why = Annotated[str | None, typer.Option(help="What it is for, for the ledger's entry: one line, no secret.")]
 Delta = Annotated[float, typer.Option(help="Chance that the epsilon bound fails; far below 1 / number of rows.")]

@@ -1,65 +1,76 @@
-"""The options by which `sfumato plan` is told wishes, and how their words are read: numbers have a decimal point."""
+"""The options by which `sfumato plan` is told wishes and periods, and how their words are read.
+
+Numbers have a decimal point: a comma stands between several columns, and the message for 0,5 says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import typer
 
+from sfumato.cli.options import Section, configured, given, options_of
+from sfumato.config import option
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sfumato.planning.wishes import Wishes
 
-MaxAdvantage = Annotated[
-    str | None, typer.Option(help="Find epsilon: the best attacker's advantage at the most, such as 0.1.")
-]
-TprAt = Annotated[
-    str | None,
-    typer.Option(metavar="FALSE=TRUE", help="Find epsilon: true positives at the most at false alarms: 0.01=0.05."),
-]
-CountWithin = Annotated[
-    str | None, typer.Option(help="Find epsilon: half-width of a 95 % interval for the rows of any bin or category.")
-]
-MeanWithin = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN=WIDTH", help="Find epsilon: the same for the mean of a column, in its own units."),
-]
-Guess = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN=MEAN", help="A public guess at the mean of a column; its middle without."),
-]
-PeriodCount = Annotated[
-    int | None, typer.Option("--periods", help="What people pay if such a release is made in so many periods.")
-]
-Stays = Annotated[
-    int | None, typer.Option(help="In how many of the --periods one person is, at the most; in all without.")
-]
+KEY = "wishes"
 
 
-def wishes_of(
-    max_advantage: str | None,
-    tpr_at: str | None,
-    count_within: str | None,
-    mean: Sequence[str] | None,
-    guesses: Mapping[str, float],
-) -> Wishes | None:
-    """The wishes that options tell; None where they tell none."""
-    from sfumato.planning.wishes import Wishes
+@dataclass(frozen=True)
+class Wanted:
+    """What a plan is to keep to, and over which time, as it was typed."""
 
-    if not any((max_advantage, tpr_at, count_within, mean)):
-        return None
-    return Wishes(
-        max_advantage=None if max_advantage is None else number("--max-advantage", max_advantage),
-        tpr_at=None if tpr_at is None else _pair("--tpr-at", tpr_at),
-        count_within=None if count_within is None else number("--count-within", count_within),
-        mean=named_numbers("--mean", mean),
-        guesses=guesses,
+    max_advantage: str | None = option(None, help="Find epsilon: the best attacker's advantage at the most, like 0.1.")
+    tpr_at: str | None = option(None, help="Find epsilon: true positives at the most at false alarms, like 0.01=0.05.")
+    count_within: str | None = option(
+        None, help="Find epsilon: half-width of the 95 % interval of the rows in any bin or category, like 200."
     )
+    mean: str | None = option(
+        None, help="Find epsilon: half-widths of means in their own units, like age=0.5 or age=0.5,hours=1."
+    )
+    guess: str | None = option(None, help="Public guesses at means, like age=40; the middle of the bins without.")
+    periods: int | None = option(None, help="Say what people pay if such a release is made in so many periods.")
+    stays: int | None = option(None, help="In how many of the periods one person is at the most; in all without.")
+
+    @property
+    def guesses(self) -> dict[str, float]:
+        """Guesses at means, by column."""
+        return named_numbers("--guess", self.guess)
+
+    @property
+    def wishes(self) -> Wishes | None:
+        """What epsilon is to be found by; None where nothing is wished for."""
+        from sfumato.planning.wishes import Wishes
+
+        if (self.max_advantage, self.tpr_at, self.count_within, self.mean) == (None,) * 4:
+            return None
+        return Wishes(
+            max_advantage=None if self.max_advantage is None else number("--max-advantage", self.max_advantage),
+            tpr_at=None if self.tpr_at is None else _rates("--tpr-at", self.tpr_at),
+            count_within=None if self.count_within is None else number("--count-within", self.count_within),
+            mean=named_numbers("--mean", self.mean),
+            guesses=self.guesses,
+        )
 
 
-def number(option: str, text: str) -> float:
+def wish_section() -> Section:
+    """The options, under their heading."""
+    return Section(KEY, "Wishes, and time", options_of(Wanted))
+
+
+def wanted(context: typer.Context) -> Wanted:
+    """What the command line wants of a plan."""
+    found: Wanted = configured(Wanted, given(context, KEY))
+    if found.stays is not None and found.periods is None:
+        raise ArgumentError("--stays belongs to --periods")
+    return found
+
+
+def number(name: str, text: str) -> float:
     """A number, with the line that a decimal comma needs.
 
     >>> number("--max-advantage", "0.1")
@@ -68,32 +79,44 @@ def number(option: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        hint = f"; write {text.replace(',', '.')}" if _is_number(text.replace(",", ".")) else ""
-        raise ArgumentError(f"{option} must be a number with a decimal point, not {text!r}{hint}") from None
+        pointed = text.replace(",", ".", 1)
+        hint = f"; write {pointed}" if pointed != text and _is_number(pointed) else ""
+        raise ArgumentError(f"{name} must be a number with a decimal point, not {text!r}{hint}") from None
 
 
-def named_numbers(option: str, words: Sequence[str] | None) -> dict[str, float]:
-    """Numbers by column, from words like age=0.5; the column's name may have an equals sign itself.
+def named_numbers(name: str, text: str | None) -> dict[str, float]:
+    """Numbers by column; the column's name may have an equals sign itself.
 
-    >>> named_numbers("--mean", ["age=0.5", "a=b=1"])
+    >>> named_numbers("--mean", "age=0.5,a=b=1")
     {'age': 0.5, 'a=b': 1.0}
     """
     found: dict[str, float] = {}
-    for word in words or ():
-        name, equals, text = word.rpartition("=")
-        if not equals or not name:
-            raise ArgumentError(f"{option} takes COLUMN=NUMBER, such as age=0.5, not {word!r}")
-        if name in found:
-            raise ArgumentError(f"{option} names {name!r} twice")
-        found[name] = number(f"{option} {name}=", text)
+    for part in _parts(text or ""):
+        column, equals, word = part.rpartition("=")
+        if not equals or not column:
+            raise ArgumentError(f"{name} takes COLUMN=NUMBER, such as age=0.5, not {part!r}")
+        if column in found:
+            raise ArgumentError(f"{name} names {column!r} twice")
+        found[column] = number(f"{name} {column}", word)
     return found
 
 
-def _pair(option: str, word: str) -> tuple[float, float]:
+def _parts(text: str) -> list[str]:
+    """What stands between commas; digits alone are what follows a decimal comma."""
+    parts: list[str] = []
+    for part in text.split(",") if text else ():
+        if parts and part.isdigit():
+            parts[-1] += f",{part}"
+        else:
+            parts.append(part)
+    return parts
+
+
+def _rates(name: str, word: str) -> tuple[float, float]:
     false, equals, true = word.partition("=")
     if not equals:
-        raise ArgumentError(f"{option} takes FALSE=TRUE, such as 0.01=0.05, not {word!r}")
-    return number(option, false), number(option, true)
+        raise ArgumentError(f"{name} takes FALSE=TRUE, such as 0.01=0.05, not {word!r}")
+    return number(name, false), number(name, true)
 
 
 def _is_number(text: str) -> bool:

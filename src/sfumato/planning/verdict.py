@@ -66,7 +66,7 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.blur is None:
-            return "no verdict: this plan asks for no histograms, so that nothing is known of its noise on columns"
+            return "unknown, because columns are not counted one by one, as in groups"
         noise = f"noise is {percent(self.blur)} of the rows in half a column, on average"
         if self.fit_for == "training":
             return f"fit for training and for tables: {noise}"

@@ -122,7 +122,7 @@ def test_wishes_are_solved_for_epsilon(folder: Path, call: Call) -> None:
         (("--epsilon", "0,5"), "epsilon 0,5 reads as 0 and 5: write 0.5"),
         (("--max-advantage", "0,1"), "--max-advantage must be a number with a decimal point, not '0,1'; write 0.1"),
         (("--mean", "town=1"), "'town' is a category: only numbers have a mean"),
-        (("--mean", "ill=1"), "'ill' is the label"),
+        (("--mean", "ill=1"), "'ill' is "),
         (("--mean", "size=1"), "the schema has no column 'size'; it has 'age', 'town'"),
         (
             ("--max-advantage", 0.01, "--count-within", 5),

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.entry_notes import entry_notes
 from sfumato.cli.interrupts import interruptible, unfinished
 from sfumato.cli.mechanism_options import chosen
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Adjacency, Data, Delta, Json, Mechanism, Rows, Who, Why
+from sfumato.cli.parameters import Adjacency, Data, Delta, Json, Mechanism, Rows
 from sfumato.cli.progress import tell, tell_training, working
 from sfumato.cli.releases import release_data
 from sfumato.errors import ArgumentError
@@ -41,8 +42,6 @@ def fit(
         str | None, typer.Option(help="Count the release in this ledger: a file, or a PostgreSQL URL.")
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="The name under which the table was opened there.")] = None,
-    who: Who = None,
-    why: Why = None,
     insecure_seed: Annotated[
         int | None, typer.Option(help="Repeatable noise, for tests: the release then has NO guarantee.")
     ] = None,
@@ -79,8 +78,7 @@ def fit(
             rows=rows,
             ledger=counted_in,
             dataset=dataset,
-            who=who,
-            why=why,
+            **entry_notes(context),
             progress=tell,
             insecure_seed=insecure_seed,
         )

@@ -10,17 +10,7 @@ import typer
 from sfumato.cli.mechanism_options import chosen
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Delta, Json, Mechanism, Rows
-from sfumato.cli.wish_options import (
-    CountWithin,
-    Guess,
-    MaxAdvantage,
-    MeanWithin,
-    PeriodCount,
-    Stays,
-    TprAt,
-    named_numbers,
-    wishes_of,
-)
+from sfumato.cli.wish_options import wanted
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -43,13 +33,6 @@ def plan(
     mechanism: Mechanism = "mixture",
     rows: Rows = None,
     adjacency: Adjacency = "add-remove",
-    max_advantage: MaxAdvantage = None,
-    tpr_at: TprAt = None,
-    count_within: CountWithin = None,
-    mean: MeanWithin = None,
-    guess: Guess = None,
-    periods: PeriodCount = None,
-    stays: Stays = None,
     plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -62,16 +45,14 @@ def plan(
     from sfumato.planning.periods import Periods
     from sfumato.planning.wishes import epsilon_for
 
-    guesses = named_numbers("--guess", guess)
-    wishes = wishes_of(max_advantage, tpr_at, count_within, mean, guesses)
-    if stays is not None and periods is None:
-        raise ArgumentError("--stays belongs to --periods")
+    asks = wanted(context)
+    guesses, wishes = asks.guesses, asks.wishes
     asked: dict[str, Any] = {"mechanism": chosen(context, mechanism), "adjacency": adjacency, "rows": rows}
     values = _epsilons(epsilon, wishes)
     solved = None if wishes is None else epsilon_for(schema, wishes, delta=delta, **asked)
     plans = [make(schema, epsilon=e, delta=delta, **asked) for e in (values if solved is None else [solved.epsilon])]
     outlooks = [outlook(each, guesses) for each in plans]
-    over = [None if periods is None else Periods.of(each, periods, stays) for each in plans]
+    over = [None if asks.periods is None else Periods.of(each, asks.periods, asks.stays) for each in plans]
     if plot is not None:
         from sfumato.mechanisms.plan_plot import draw_plans, sweep
 

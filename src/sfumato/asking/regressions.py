@@ -1,9 +1,10 @@
 """Correlations and regressions of binned columns, from the noisy tables that hold them.
 
-A number is taken as the middle of its level, a category as its level. Then sums of products of two columns are linear
-in the counts of their table, and so known up to Gaussian noise. A coefficient solves an equation in such sums. To first
-order in the noise of all others (the delta method) it is theta in I + (estimate - theta) D = 0 with two linear forms:
-I sums the influence of rows, D what the coefficient divides by; its interval is Fieller's, for noise in both.
+For a number stands a typical one of its level (`Axis.middles`), for a category its level. Then sums of products of two
+columns are linear in the counts of their table, and so known up to Gaussian noise. A coefficient solves an equation in
+such sums. To first order in the noise of all others (the delta method) it is theta in I + (estimate - theta) D = 0 with
+two linear forms: I sums the influence of rows, D what the coefficient divides by; its interval is Fieller's, for noise
+in both.
 
 All columns of a regression may be in one table; or every pair of them in some table, each taken from the first round
 that has it. Sums of products need no more than pairs; the scores of a logistic regression do.
@@ -94,11 +95,19 @@ class LinearModel:
                 cells, question = self.sources.product(one, other)
                 influence.add(-weight * slope, cells, question)
                 size.add(weight * again, cells, question)
-        sampling = self._residual(slopes) * max(size.value, 0.0)
+        sampling = self._sampling(influence, size, slopes)
         return Coefficient.of(self.features[j].name, estimate, influence, size, sampling)
 
+    def _sampling(self, influence: Form, size: Form, slopes: FloatArray) -> float:
+        """What sampling adds to the variance of an influence: its sum of squares, where one table has all columns (the
+        sandwich); from pairs of columns what it would be if residuals had one variance.
+        """
+        if self.sources.is_whole:
+            return max(sum(cells.total(each**2) for cells, each in influence.terms.items()), 0.0)
+        return self._residual(slopes) * max(size.value, 0.0)
+
     def _residual(self, slopes: FloatArray) -> float:
-        """The mean squared residual: sampling scatters a slope by it, where residuals have one variance."""
+        """The mean squared residual."""
         explained = 2.0 * slopes @ self.products - slopes @ self.moments @ slopes
         return max(self._sum(self.response, self.response) - float(explained), 0.0) / float(self.moments[0, 0])
 

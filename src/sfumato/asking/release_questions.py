@@ -17,10 +17,10 @@ from sfumato.asking.evidence import Columns, Round, read_rounds
 from sfumato.asking.forms import Coefficient, Formula, Sources
 from sfumato.asking.model_answers import ModelRows
 from sfumato.asking.quantiles import crossing, hull, in_order, levels_as_bins
-from sfumato.asking.ratios import Pieces, Ratio, is_clear, ratio, total
+from sfumato.asking.ratios import Piece, Ratio, is_clear, ratio, total
 from sfumato.asking.regions import Region, can_place, missing_nowhere
 from sfumato.asking.regressions import HIDDEN_SPREAD, LinearModel, LogisticModel, correlate, fit_rows
-from sfumato.asking.ways import bins_within, common, finer_round, first_round, numbers_of, ways_of
+from sfumato.asking.ways import bins_within, common, finer_look, first_round, number_ways, numbers_of, ways_of
 from sfumato.errors import ArgumentError
 from sfumato.schema.columns import Boolean, Listed, Number
 from sfumato.schema.conditions import Condition, parse
@@ -34,7 +34,7 @@ SHARE = (0.0, 1.0)
 CORRELATION = (-1.0, 1.0)
 ANY = (-math.inf, math.inf)
 FIRST_SIGHT = 0.02  # of the error, for where the first look lets a quantile be, before a later look tells
-BINNED = ", of rows that count, whose cells can be read, as binned: a number is the middle of its bin"
+BINNED = ", of rows that count, whose cells can be read, as binned: a typical number of its bin stands for each"
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,12 @@ class Asked:
         if lacking:
             return self._modelled(self.model.count(where), manner, lacking, said, NOT_NEGATIVE)
         ways = ways_of(self.rounds, columns, condition, lambda region: (region, 1.0, 1.0))
-        found = common([total(pieces, manner.z(1.0 / len(ways))) for pieces in ways])
+        found = common([total(each, manner.z(1.0 / len(ways))) for each in ways])
         return self._estimate(found, manner, ways, _said(said, columns), NOT_NEGATIVE)
 
     def share(self, where: str, manner: Manner) -> Estimate:
         """The share of rows that a condition holds for, of those whose cells of its columns can be read."""
+        self.check_manner(manner)
         condition = self.condition(where)
         if condition is None:
             raise ArgumentError("a share is of the rows for which something holds: give it by where")
@@ -117,11 +118,12 @@ class Asked:
         if lacking:
             return self._modelled(self.model.share(where), manner, lacking, said, SHARE)
         ways = ways_of(self.rounds, columns, condition, lambda region: (None, region.sure, region.possible))
-        found = common([ratio(pieces, manner.z(1.0 / len(ways)), manner.about == "population") for pieces in ways])
+        found = common([ratio(each, manner.z(1.0 / len(ways)), manner.about == "population") for each in ways])
         return self._estimate(found, manner, ways, _said(said, columns), SHARE)
 
     def mean(self, column: str, by: str | None, where: str | None, manner: Manner) -> Estimate | Estimates:
         """The mean of a column's numbers, of all rows, or of each group."""
+        self.check_manner(manner)
         self.check_numeric(column, "mean")
         condition = self.condition(where)
         if by is not None:
@@ -131,10 +133,11 @@ class Asked:
         lacking = self.lacking(columns, condition)
         if lacking:
             return self._modelled(self.model.mean(column, where), manner, lacking, said, self._bounds(column))
-        return self._mean(column, first_round(self.rounds, columns), condition, Region.everywhere(), manner, said)
+        return self._mean(column, columns, condition, Region.everywhere(), manner, said)
 
     def quantile(self, column: str, q: float, where: str | None, manner: Manner) -> Estimate:
         """The smallest number that a share q of rows is at or below."""
+        self.check_manner(manner)
         self.check_numeric(column, "quantile")
         if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0.0 < q < 1.0:
             raise ArgumentError(f"a quantile lies between 0 and 1, like 0.5 for the median, not at {q!r}")
@@ -167,6 +170,7 @@ class Asked:
 
     def correlation(self, one: str, other: str, manner: Manner) -> Estimate:
         """The correlation of two columns, each number taken as the middle of its level."""
+        self.check_manner(manner)
         for name in (one, other):
             self.check_numeric(name, "correlation")
         if one == other:
@@ -184,6 +188,7 @@ class Asked:
 
     def regress(self, formula: str, kind: str, manner: Manner) -> Estimates:
         """The coefficients of a regression."""
+        self.check_manner(manner)
         asked = self._formula(formula, kind)
         schema = self.release.schema.columns
         said = f"coefficients of the {kind} regression {one_line(formula)}"
@@ -193,7 +198,8 @@ class Asked:
             found = model(sources, asked, schema).fit().coefficients
             if found:
                 rounds = tuple(dict.fromkeys(sources.rounds.values()))
-                said += BINNED
+                alike = manner.about == "population" and not sources.is_whole
+                said += BINNED + ("; sampling as if residuals had one variance" if alike else "")
                 told = tuple(self._coefficient(each, manner, rounds, asked.columns, said, ANY) for each in found)
                 return Estimates(("term",), tuple((each.name,) for each in found), told)
             lacking = HIDDEN_SPREAD
@@ -264,6 +270,13 @@ class Asked:
             known = ", ".join(map(one_line, list(self.release.schema.columns)[:10]))
             raise ArgumentError(f"there is no column {one_line(str(column))!r}; the release has {known}")
 
+    def check_manner(self, manner: Manner) -> None:
+        """Refuse to speak of a population where rows are no independent draws of it."""
+        unit = self.release.schema.unit
+        if manner.about == "population" and unit is not None and unit.rows > 1:
+            told = f"up to {unit.rows} rows of one {one_line(unit.column)} are no independent draws of a population"
+            raise ArgumentError(f"{told}; ask about='table'")
+
     def check_numeric(self, column: str, what: str) -> None:
         """Refuse a column that has no numbers."""
         self.check_column(column)
@@ -295,38 +308,36 @@ class Asked:
         return f"no table of {' x '.join(map(one_line, columns))} was bought"
 
     def _mean(
-        self, column: str, of: Round, condition: Condition | None, group: Region, manner: Manner, said: str
+        self, column: str, columns: Columns, condition: Condition | None, group: Region, manner: Manner, said: str
     ) -> Estimate:
-        columns = tuple(sorted({column, *_columns(condition), *group.columns}))
-        ways: list[Pieces] = [[numbers_of(column, of, columns, condition, group)]]
-        found = ratio(ways[0], manner.z(), manner.about == "population")
-        return self._estimate(found, manner, ways, _said(said, columns, *of.axes[column].ranges), self._bounds(column))
+        ways = number_ways(self.rounds, columns, column, condition, group)
+        sampled, z = manner.about == "population", manner.z(1.0 / len(ways))
+        found = common([ratio(each, z, sampled) for each in ways])
+        told = _said(said, columns, *ways[0].cells.axes[column].ranges)
+        return self._estimate(found, manner, ways, told, self._bounds(column))
 
     def _quantile(
         self, column: str, q: float, columns: Columns, condition: Condition | None, manner: Manner, said: str
     ) -> Estimate:
         first, sampled = first_round(self.rounds, columns), manner.about == "population"
         axis = first.axes[column]
-        piece = numbers_of(column, first, columns, condition, Region.everywhere())
-        finer = finer_round(self.rounds, first, columns)
-        if not is_clear([piece], manner.z(), sampled):
-            return self._estimate(Ratio(math.nan, math.nan, None), manner, [[piece]], said, self._bounds(column))
-        rounds: list[Pieces] = [[piece]]
-        found = hull(levels_as_bins(piece, axis, q), manner.z(1.0 if finer is None else FIRST_SIGHT), sampled)
+        piece = numbers_of(column, first.cells(columns), condition, Region.everywhere())
+        if not is_clear(piece, manner.z(), sampled):
+            return self._estimate(Ratio(math.nan, math.nan, None), manner, [piece], said, self._bounds(column))
+        finer = finer_look(self.rounds, columns)
+        found = hull(levels_as_bins(piece, column, q), manner.z(1.0 if finer is None else FIRST_SIGHT), sampled)
         if finer is not None and found is not None:
-            inner = numbers_of(column, finer, columns, condition, Region.everywhere())
-            alone = numbers_of(column, first.only(columns), columns, condition, Region.everywhere())
-            bins = bins_within(found, alone, inner, axis, finer.axes[column], q)
+            bins = bins_within(found, self.rounds, columns, condition, q)
             found = hull(bins, manner.z(1.0 - FIRST_SIGHT), sampled) or found
-            rounds.append([inner])
         along = tuple(i for i, name in enumerate(columns) if name != column)
         counts = np.asarray((piece.middle()[1] * piece.cells.counts).sum(axis=along))[axis.known]
         low, high = axis.ranges
         middle = crossing(low[axis.known], high[axis.known], counts, q)
         if found is not None:
             middle = min(max(middle, found[0]), found[1])
-        said = _said(said, columns, *axis.ranges)
-        return self._estimate(Ratio(middle, math.nan, found), manner, rounds, said, self._bounds(column))
+        rounds = (first,) if finer is None else (first, finer[1])
+        said = _said(said, columns, low, high)
+        return self._told(Ratio(middle, math.nan, found), manner, rounds, columns, said, self._bounds(column))
 
     def _by(self, column: str, by: str, condition: Condition | None, where: str | None, manner: Manner) -> Estimates:
         self.check_column(by)
@@ -337,14 +348,13 @@ class Asked:
             keys, means = self.model.means(column, by, where)
             made = [self._modelled(mean, manner, lacking, said, self._bounds(column)) for mean in means]
             return Estimates((by,), tuple((key,) for key in keys), tuple(made))
-        of = first_round(self.rounds, columns)
-        axis = of.axes[by]
+        axis = first_round(self.rounds, columns).axes[by]
         levels = [i for i in range(axis.size) if i != axis.nowhere]
         names = axis.names()
         found = []
         for i in levels:
             here = np.arange(axis.size) == i
-            found.append(self._mean(column, of, condition, Region((by,), here, here), manner, said))
+            found.append(self._mean(column, columns, condition, Region((by,), here, here), manner, said))
         return Estimates((by,), tuple((names[i],) for i in levels), tuple(found))
 
     def _cells(self, one: str, other: str, manner: Manner, said: str) -> Estimates:
@@ -369,11 +379,10 @@ class Asked:
     # --- estimates
 
     def _estimate(
-        self, found: Ratio, manner: Manner, ways: Sequence[Pieces], said: str, possible: tuple[float, float]
+        self, found: Ratio, manner: Manner, ways: Sequence[Piece], said: str, possible: tuple[float, float]
     ) -> Estimate:
-        pieces = [piece for way in ways for piece in way]
-        rounds = tuple({piece.cells.round.name: piece.cells.round for piece in pieces}.values())
-        return self._told(found, manner, rounds, pieces[0].cells.columns, said, possible)
+        rounds = tuple({each.name: each for way in ways for each in way.cells.rounds}.values())
+        return self._told(found, manner, rounds, ways[0].cells.columns, said, possible)
 
     def _told(
         self,

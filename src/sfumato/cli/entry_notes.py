@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import typer
 
@@ -25,6 +25,7 @@ def note_section() -> Section:
     return Section(KEY, "Notes in the ledger's entry", options_of(Notes))
 
 
-def entry_notes(context: typer.Context) -> dict[str, str | None]:
-    """`who` and `why` as the command line says them."""
-    return asdict(configured(Notes, given(context, KEY)))
+def entry_notes(context: typer.Context) -> Notes:
+    """Who and why, as the command line says them."""
+    found: Notes = configured(Notes, given(context, KEY))
+    return found

@@ -9,7 +9,9 @@ estimate of sum_b a_b N_b from all histograms has, in each class, the variance
 
 A count of one bin has a = 1 there; its share p of the rows that can be read has a = 1 - p there and -p elsewhere, over
 the rows; a mean has a_b = (middle of the bin - mean) over the rows, and half the width of its bins comes on top, since
-where in a bin rows lie is not known. How rows lie is a guess: evenly over bins, unless a mean is guessed.
+where in a bin rows lie is not known. Where a later look goes into wide bins, a mean has two intervals, with half of the
+error each, and what they have in common is told: the forecast is that of the first. How rows lie is a guess: evenly
+over bins, unless a mean is guessed.
 
 A pair's correlation comes from its table, if that is bought: noisy answers say whether, and how many others are bought
 with it. What is told is for columns in at most 16 even levels, and for a share of the tables that are looked at: about
@@ -256,7 +258,7 @@ class Widths:
         mean = None
         if _has_mean(bins):
             away, blur = self._from_mean(name, bins)
-            mean = HALF_WIDTH * self._spread(place, away) / rows + blur
+            mean = self._z(place, blur) * self._spread(place, away) / rows + blur
         count, share = HALF_WIDTH * self._spread(place, one), HALF_WIDTH * self._spread(place, apart) / rows
         return ColumnWidth(name, bins.size, count, share, mean, self._spread(place, half) / (rows / 2.0))
 
@@ -267,6 +269,15 @@ class Widths:
         own = variance * (self.plan.layout.sizes[place] + 1)
         gain = 0.0 if others <= 0.0 else (variance * weights.sum()) ** 2 / (own + 1.0 / others)
         return math.sqrt(self.plan.classes * (variance * (weights**2).sum() - gain))
+
+    def _z(self, place: int, blur: float) -> float:
+        """The half-width of a mean's interval, in standard deviations.
+
+        Where wide bins are looked into once more, there are two ways to answer, with half of the error each.
+        """
+        looks = self.plan.details.histograms.looks
+        two_ways = blur > 0.0 and bool(looks) and looks[place] > 1
+        return float(ndtri(1.0 - (1.0 - LEVEL) / (4.0 if two_ways else 2.0)))
 
     def _from_mean(self, name: str, bins: OrderedBins) -> tuple[FloatArray, float]:
         """How far the middle of each bin is from the mean, none for what is missing; and half a bin's mean width."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,18 @@ import sfumato as sf
 from benchmarks.planning.usefulness import DELTA
 from benchmarks.scoreboard.cells import RESULTS as SCOREBOARD
 from benchmarks.scoreboard.datasets import DATASETS
-from sfumato.planning.verdict import Verdict
+from sfumato.planning.verdict import GOOD_FOR_TABLES, GOOD_FOR_TRAINING, Verdict
 
 RESULTS = Path(__file__).parent / "results"
 METHODS = {"pairs-adapted": "auto", "mixture-pairs": None}  # of the scoreboard, and what they adapt
+FAR_BEYOND = 0.5  # a blur at which nothing is left
 IMAGES = "digits"  # are released by groups of columns, which have no histograms
 
 
 def tables() -> str:
     """All tables of the page, one after the other."""
-    return "\n\n".join(["\n".join(width_table()), "\n".join(wish_table()), "\n".join(verdict_table())])
+    parts = (width_table(), wish_table(), band_table(), verdict_table())
+    return "\n\n".join("\n".join(lines) for lines in parts)
 
 
 def width_table() -> Iterator[str]:
@@ -54,6 +58,20 @@ def wish_table() -> Iterator[str]:
             first = told[0]
             ratio = had / first["wanted"]
             yield f"| {key.split()[0]} | {first['wish']} | {first['epsilon']:g} | {had:.3g} | {ratio:.3f} |"
+
+
+def band_table() -> Iterator[str]:
+    """What was measured within the bounds of each verdict, and far beyond."""
+    cells = [*_small(), *_large()]
+    yield "| blur | verdict | cells | one-way tables off by | AUC lost against as many real rows |"
+    yield "|---|---|---|---|---|"
+    for low, high in pairwise((0.0, GOOD_FOR_TRAINING, GOOD_FOR_TABLES, FAR_BEYOND, math.inf)):
+        band = [figures for blur, _, figures in cells if low < blur <= high]
+        off = [figures["tv1"] for figures in band]
+        lost = [figures["real"] - figures["auc"] for figures in band if figures["real"] and figures["auc"]]
+        told = f"{low:g} to {high:g}" if high < math.inf else f"above {low:g}"
+        ends = " | ".join(f"{min(each):.3f} to {max(each):.3f}" for each in (off, lost))
+        yield f"| {told} | {Verdict.at(min(high, 2 * FAR_BEYOND)).fit_for} | {len(band)} | {ends} |"
 
 
 def verdict_table() -> Iterator[str]:

@@ -144,3 +144,10 @@ columns:
     assert [f"{width:.2f}" for width in widths] == ["0.39", "0.12"]
     with pytest.raises(BudgetError):
         sf.fit(frame, "panel.yaml", epsilon=found["each_year"], delta=1e-6, ledger="panel.db", dataset="panel")
+
+
+def test_the_page_about_planning_runs() -> None:
+    found = run("docs/planning.md", {})
+    assert found["found"].needed <= found["found"].allowed
+    assert found["outlook"].risk.advantage <= 0.1
+    assert found["outlook"].widths.mean("age") <= 1.0

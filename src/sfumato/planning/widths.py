@@ -10,8 +10,8 @@ estimate of sum_b a_b N_b from all histograms has, in each class, the variance
 A count of one bin has a = 1 there; its share p of the rows that can be read has a = 1 - p there and -p elsewhere, over
 the rows; a mean has a_b = (middle of the bin - mean) over the rows, and half the width of its bins comes on top, since
 where in a bin rows lie is not known. Where a later look goes into wide bins, a mean has two intervals, with half of the
-error each, and what they have in common is told: the forecast is that of the first. How rows lie is a guess: evenly
-over bins, unless a mean is guessed.
+error each, and what they have in common is told: the forecast is the first, about the most that it can be. How rows lie
+is a guess: evenly over bins, unless a mean is guessed.
 
 A pair's correlation comes from its table, if that is bought: noisy answers say whether, and how many others are bought
 with it. What is told is for columns in at most 16 even levels, and for a share of the tables that are looked at: about

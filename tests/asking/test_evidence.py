@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from tests.asking.simulated import LAYOUT, LEVELS, PAIRS, SCHEMA, Curated, histograms, people, rows, tables
 
-from sfumato.asking.evidence import Round, read_rounds, split
+from sfumato.asking.evidence import Axis, Round, read_rounds, split
 from sfumato.guarantee import NoisyAnswer
-from sfumato.schema.layout import Layout
-from sfumato.schema.schema import Schema
+from sfumato.schema.layout import Layout, bins_of
+from sfumato.schema.schema import Category, Schema
 
 
 def noisy(question: Any, **what: Any) -> NoisyAnswer:
@@ -105,6 +105,12 @@ def test_a_typical_number_stands_for_a_wide_level() -> None:
     assert alone.axes["age"].middles[0] == 39.5
 
 
+def test_a_level_of_many_categories_has_a_short_name() -> None:
+    bins = bins_of(Category(values=tuple("abcdefgh")))
+    axis = Axis("town", bins, np.array([0, 1, 1, 2, 2, 2, 2, 2]), 3)
+    assert axis.names() == ["a", "b or c", "d or e or f or 2 others", "unreadable"]
+
+
 def test_missing_values_and_unreadable_cells_have_levels_of_their_own() -> None:
     schema = Schema.of(
         {
@@ -137,6 +143,9 @@ GOOD_TABLES = tables(LAYOUT, 2.0, PAIRS, LEVELS)
         {"levels": None},
         {"levels": GOOD_TABLES.what["levels"][:2]},
         {"levels": [[0, 5, 2], *GOOD_TABLES.what["levels"][1:]]},
+        {"levels": [[0, 1, 10**12], *GOOD_TABLES.what["levels"][1:]]},
+        {"levels": [[0, 1, 10**30], *GOOD_TABLES.what["levels"][1:]]},
+        {"levels": [[0, 1, -1], *GOOD_TABLES.what["levels"][1:]]},
         {"levels": [[0, True, 2], *GOOD_TABLES.what["levels"][1:]]},
         {"tables": [[0, 0]]},
         {"tables": [[0, 9]]},
@@ -146,6 +155,7 @@ GOOD_TABLES = tables(LAYOUT, 2.0, PAIRS, LEVELS)
         {"columns": [0]},
         {"columns": [0, 0, 1, 2]},
         {"starts": [[0]]},
+        {"starts": [[0, 10**30], *GOOD_TABLES.what.get("starts", [[0]] * 4)[1:]]},
         {"starts": [[0, 1], [3], [0], [0]]},
     ],
 )

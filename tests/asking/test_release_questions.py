@@ -61,7 +61,9 @@ def _held(frame: pd.DataFrame, where: str) -> Any:
     return parse(where, SCHEMA.columns).holds(frame)
 
 
-@pytest.mark.parametrize("where", ["age > 40", "age >= 40 and sex == 'm'"])
+@pytest.mark.parametrize(
+    "where", [pytest.param("age > 40", marks=pytest.mark.slow), "age >= 40 and sex == 'm'"], ids=["one", "two"]
+)
 def test_counts_are_covered_and_noise_told_too_small_is_seen(where: str) -> None:
     curated = people(2000, sd=12.0)
     truth = float(_held(curated.frame, where).sum())

@@ -169,7 +169,7 @@ class Asked:
         return self._cells(one, other, manner, said)
 
     def correlation(self, one: str, other: str, manner: Manner) -> Estimate:
-        """The correlation of two columns, each number taken as the middle of its level."""
+        """The correlation of two columns, for each number a typical one of its level."""
         self.check_manner(manner)
         for name in (one, other):
             self.check_numeric(name, "correlation")
@@ -237,10 +237,9 @@ class Asked:
         sources = Sources.of(self.rounds, asked.columns)
         if kind == "logistic" and (sources is None or not sources.is_whole):
             return None, f"no table of {' x '.join(map(one_line, asked.columns))} was bought, and pairs do not tell"
-        return (
-            sources,
-            "" if sources is not None else "not every pair of these columns is in a table of the same levels",
-        )
+        if sources is None:
+            return None, "not every pair of these columns is in a table of the same levels"
+        return sources, ""
 
     def _coefficient(
         self,

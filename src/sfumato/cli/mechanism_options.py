@@ -10,7 +10,7 @@ import typer
 from sfumato.cli.entry_notes import note_section
 from sfumato.cli.opening import table_section
 from sfumato.cli.options import ConfigCommand, Section, UsageError, configured, given, options_of
-from sfumato.cli.wish_options import wish_section
+from sfumato.cli.wish_options import refuse_repeats, wish_section
 from sfumato.errors import ArgumentError
 
 KEY = "mechanism"
@@ -66,6 +66,7 @@ class PlanCommand(MechanismCommand):
 
     def sections(self, args: Sequence[str]) -> list[Section]:
         """The options of the mechanism, and what is wished for."""
+        refuse_repeats(args)
         return [*super().sections(args), wish_section()]
 
 

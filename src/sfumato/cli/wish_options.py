@@ -5,6 +5,7 @@ Numbers have a decimal point: a comma stands between several columns, and the me
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,17 @@ class Wanted:
 def wish_section() -> Section:
     """The options, under their heading."""
     return Section(KEY, "Wishes, and time", options_of(Wanted))
+
+
+def refuse_repeats(args: Sequence[str]) -> None:
+    """Refuse a wish that is given twice: only the last would count.
+
+    Raises:
+        ArgumentError: One is.
+    """
+    for flag in (each.flag for each in options_of(Wanted)):
+        if sum(word == flag or word.startswith(f"{flag}=") for word in args) > 1:
+            raise ArgumentError(f"{flag} is given twice; several columns have commas between: --mean age=0.5,hours=1")
 
 
 def wanted(context: typer.Context) -> Wanted:

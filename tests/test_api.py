@@ -85,5 +85,5 @@ def test_answers_travel_with_the_release_and_are_those_that_were_charged(tmp_pat
 @pytest.mark.parametrize("call", [sf.fit, sf.plan])
 def test_there_are_few_parameters_and_none_of_one_mechanism(call: Any) -> None:
     names = set(inspect.signature(call).parameters)
-    assert len(names) <= 13
+    assert len(names) <= 14
     assert not names & {"components", "adapt", "alpha", "sigma_max", "form", "slices", "training", "module", "encoding"}

@@ -11,12 +11,15 @@ _HOMES = {
     "Check": "sfumato.checking",
     "Clustmix": "sfumato.mechanisms",
     "Draft": "sfumato.drafting",
+    "EpsilonRange": "sfumato.planning.wishes",
     "Estimate": "sfumato.asking",
     "Estimates": "sfumato.asking",
     "Guarantee": "sfumato.guarantee",
     "Ledger": "sfumato.ledger.ledger",
     "Local": "sfumato.engines",
     "Mixture": "sfumato.mechanisms",
+    "Outlook": "sfumato.planning.outlook",
+    "Periods": "sfumato.planning.periods",
     "Plan": "sfumato.mechanisms",
     "PrivateMixture": "sfumato.estimator",
     "Release": "sfumato.release.release",
@@ -27,23 +30,29 @@ _HOMES = {
     "accounting": "sfumato",
     "check": "sfumato.checking",
     "draft": "sfumato.drafting",
+    "epsilon_for": "sfumato.planning.wishes",
     "errors": "sfumato",
     "fit": "sfumato.api",
     "load": "sfumato.api",
     "open_table": "sfumato.tables",
+    "outlook": "sfumato.planning.outlook",
     "plan": "sfumato.api",
     "Training": "sfumato.training.settings",
+    "Wishes": "sfumato.planning.wishes",
 }
 __all__ = [
     "Check",
     "Clustmix",
     "Draft",
+    "EpsilonRange",
     "Estimate",
     "Estimates",
     "Guarantee",
     "Ledger",
     "Local",
     "Mixture",
+    "Outlook",
+    "Periods",
     "Plan",
     "PrivateMixture",
     "Release",
@@ -52,14 +61,17 @@ __all__ = [
     "Spending",
     "Step",
     "Training",
+    "Wishes",
     "__version__",
     "accounting",
     "check",
     "draft",
+    "epsilon_for",
     "errors",
     "fit",
     "load",
     "open_table",
+    "outlook",
     "plan",
 ]
 
@@ -74,6 +86,9 @@ if TYPE_CHECKING:
     from sfumato.guarantee import Guarantee
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms import Clustmix, Mixture, Plan, Slicing
+    from sfumato.planning.outlook import Outlook, outlook
+    from sfumato.planning.periods import Periods
+    from sfumato.planning.wishes import EpsilonRange, Wishes, epsilon_for
     from sfumato.progress import Spending, Step
     from sfumato.release.release import Release
     from sfumato.schema.schema import Schema

@@ -82,6 +82,8 @@ def fit(
     rows: int | None = None,
     ledger: Ledger | str | Path | None = None,
     dataset: str | None = None,
+    who: str | None = None,
+    why: str | None = None,
     engine: Local | None = None,
     progress: Listener | None = None,
     insecure_seed: int | None = None,
@@ -104,6 +106,8 @@ def fit(
         ledger: A `Ledger`, or its path or URL, that counts the release against the cap of `dataset`. A release that
             would exceed the cap is refused before a row is read.
         dataset: The name under which the table was opened there.
+        who: Who asks for the release, for the ledger's entry: one line, no secret.
+        why: What it is for, likewise.
         engine: Where rows are added up, `sf.Local()` by default.
         progress: A callable that hears of every round before it is asked (`Spending`), and of every step of what is
             free afterwards (`Step`).
@@ -128,7 +132,7 @@ def fit(
         >>> len(release.sample(10))
         10
     """
-    reserve = reservations(ledger, dataset, secure=insecure_seed is None)
+    reserve = reservations(ledger, dataset, insecure_seed is None, who, why)
     job = prepare(
         table,
         schema,

@@ -46,6 +46,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         bins: Bins of a feature's histogram, which only has to find centre and scale.
         ledger: A `Ledger`, or its path or URL, that counts every fit, and refuses one that would exceed the cap.
         dataset: The name under which the data set was opened there.
+        who: Who asks for the fit, for the ledger's entry: one line, no secret.
+        why: What it is for, likewise.
         insecure_seed: Repeatable noise, for tests. Such a mixture carries no guarantee.
 
     Attributes:
@@ -77,6 +79,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         bins: int = 20,
         ledger: Ledger | str | Path | None = None,
         dataset: str | None = None,
+        who: str | None = None,
+        why: str | None = None,
         insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -89,6 +93,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
         self.bins = bins
         self.ledger = ledger
         self.dataset = dataset
+        self.who = who
+        self.why = why
         self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any = None) -> PrivateMixture:
@@ -126,6 +132,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
             rows=self.rows,
             ledger=self.ledger,
             dataset=self.dataset,
+            who=self.who,
+            why=self.why,
             insecure_seed=self.insecure_seed,
         )
         assert isinstance(release.model, MixtureModel)  # what mechanism 'mixture' makes

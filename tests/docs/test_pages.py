@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.errors import BudgetError
 from sfumato.training import fitting
 from sfumato.training.settings import Training
 
@@ -116,3 +117,37 @@ def test_the_schemas_that_are_shown_are_schemas(page: str) -> None:
     shown = [sf.Schema.parse(block) for block in blocks(page, "yaml")]
     assert shown
     assert any(schema.label is not None for schema in shown)
+
+
+@pytest.mark.slow
+def test_the_page_about_time_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_pool: None) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "panel.yaml").write_text("""
+columns:
+  age: {type: number, min: 15, max: 99, step: 1}
+  hours: {type: number, min: 0, max: 99, step: 1}
+  region: {type: category, values: [north, east, south, west]}
+  works: {type: boolean}
+""")
+    frame = pd.DataFrame({"age": [40, 50], "hours": [38, 0], "region": ["north", "west"], "works": [True, False]})
+    for year in range(2026, 2036):
+        frame.to_csv(tmp_path / f"panel-{year}.csv", index=False)
+    found = run("docs/over-time.md", {})
+    assert found["each_year"] == 0.576
+    (account,) = found["ledger"].accounts("panel")
+    assert len(account.entries) == 10
+    assert account.entries[-1].why == "wave of 2035"
+    assert 1.997 < account.epsilon < 1.999
+    widths = [
+        sf.outlook(sf.plan("panel.yaml", epsilon=e, delta=1e-6, rows=20_000)).widths.mean("hours") for e in (0.576, 2)
+    ]
+    assert [f"{width:.2f}" for width in widths] == ["0.39", "0.12"]
+    with pytest.raises(BudgetError):
+        sf.fit(frame, "panel.yaml", epsilon=found["each_year"], delta=1e-6, ledger="panel.db", dataset="panel")
+
+
+def test_the_page_about_planning_runs() -> None:
+    found = run("docs/planning.md", {})
+    assert found["found"].needed <= found["found"].allowed
+    assert found["outlook"].risk.advantage <= 0.1
+    assert found["outlook"].widths.mean("age") <= 1.0

@@ -160,6 +160,31 @@ def test_a_fit_is_counted(place: str) -> None:
     assert len(ledger.accounts()[0].entries) == 1
 
 
+def test_an_entry_keeps_who_asked_and_why(place: str) -> None:
+    ledger = Ledger(place)
+    ledger.open("patients", 1.0, 1e-6)
+    fit(ledger, 0.5, who="M. Curie", why="waiting times, yearly report")
+    fit(ledger, 0.5, why="the same again")
+    first, second = ledger.accounts("patients")[0].entries
+    assert (first.who, first.why) == ("M. Curie", "waiting times, yearly report")
+    assert (second.who, second.why) == (None, "the same again")
+    assert first.charged_mu == second.charged_mu  # a note costs nothing
+
+
+@pytest.mark.parametrize("note", ["", " padded ", "two\nlines", "\x1b[31mred", "\u202ereversed", "x" * 201, 7])
+@pytest.mark.parametrize("name", ["who", "why"])
+def test_a_note_is_one_plain_line(name: str, note: Any, path: Path) -> None:
+    Ledger(path).open("patients", 1.0, 1e-6)
+    with pytest.raises(ArgumentError, match=f"^{name} must be one line of 1 to 200 characters, not "):
+        fit(path, **{name: note})
+    assert Ledger(path).accounts()[0].entries == ()
+
+
+def test_a_note_without_a_ledger_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="who and why are written into a ledger"):
+        sf.fit(FRAME, SCHEMA, epsilon=1, delta=1e-6, who="M. Curie")
+
+
 def test_a_fit_without_a_ledger_says_so() -> None:
     release = sf.fit(FRAME, SCHEMA, epsilon=1, delta=1e-6)
     assert release.guarantee.entry is None
@@ -633,6 +658,8 @@ def test_exactly_one_process_opens_a_data_set(place: str) -> None:
         "UPDATE sfumato_entry SET descriptor = 'x'",
         "UPDATE sfumato_entry SET descriptor = '3'",
         "UPDATE sfumato_entry SET descriptor = '{}'",
+        "UPDATE sfumato_entry SET descriptor = json_set(descriptor, '$.who', 'two' || char(10) || 'lines')",
+        "UPDATE sfumato_entry SET descriptor = json_set(descriptor, '$.why', 7)",
         "UPDATE sfumato_dataset SET epsilon = -1",
         "UPDATE sfumato_dataset SET epsilon = 'much'",
         "UPDATE sfumato_dataset SET delta = 0",

@@ -82,8 +82,9 @@ def test_a_ledger_of_the_first_format_opens_and_goes_on(tmp_path: Path) -> None:
     assert 1.5155230955628216 < pupils.epsilon < 1.53
     assert set(pupils.charges) == {Charge()}
     release(old, replace(asked(0.5), delta=1e-5))
-    release(old, Ask("mixture", REPLACE, ROW, 0.1, 1e-5, calibrate(0.1, 1e-5)))
+    release(old, Ask("mixture", REPLACE, ROW, 0.1, 1e-5, calibrate(0.1, 1e-5), who="M. Curie"))
     after = account(old)
+    assert [entry.who for entry in after.entries[-3:]] == [None, None, "M. Curie"]
     assert after.chance == pytest.approx(after.dataset.delta / 20)
     assert 1.6 < after.epsilon < 3.0
     assert old.accounts("patients")[0].mu == patients.mu

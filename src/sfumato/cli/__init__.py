@@ -10,7 +10,7 @@ import typer
 
 from sfumato import __version__
 from sfumato.cli.interrupts import Interrupted
-from sfumato.cli.mechanism_options import FitCommand, MechanismCommand
+from sfumato.cli.mechanism_options import FitCommand, PlanCommand
 from sfumato.cli.opening import TableCommand
 from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
@@ -48,7 +48,7 @@ app.command(cls=TableCommand)(schema.schema)
 app.command()(confirm.confirm)
 app.command(cls=TableCommand)(convert.convert)
 app.command(cls=TableCommand)(check.check)
-app.command(cls=MechanismCommand)(plan.plan)
+app.command(cls=PlanCommand)(plan.plan)
 app.command(cls=FitCommand)(fit.fit)
 app.command(cls=train.TrainCommand)(train.train)
 app.command()(sample.sample)

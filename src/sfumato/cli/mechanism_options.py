@@ -7,8 +7,10 @@ from typing import Any
 
 import typer
 
+from sfumato.cli.entry_notes import note_section
 from sfumato.cli.opening import table_section
 from sfumato.cli.options import ConfigCommand, Section, UsageError, configured, given, options_of
+from sfumato.cli.wish_options import refuse_repeats, wish_section
 from sfumato.errors import ArgumentError
 
 KEY = "mechanism"
@@ -52,11 +54,20 @@ class MechanismCommand(ConfigCommand):
 
 
 class FitCommand(MechanismCommand):
-    """A command that takes a mechanism and a table."""
+    """A command that takes a mechanism and a table, and that a ledger may count."""
 
     def sections(self, args: Sequence[str]) -> list[Section]:
-        """The options of the mechanism and of the table."""
-        return [*super().sections(args), table_section()]
+        """The options of the mechanism, of the table and of the ledger's entry."""
+        return [*super().sections(args), table_section(), note_section()]
+
+
+class PlanCommand(MechanismCommand):
+    """A command that takes a mechanism, and wishes."""
+
+    def sections(self, args: Sequence[str]) -> list[Section]:
+        """The options of the mechanism, and what is wished for."""
+        refuse_repeats(args)
+        return [*super().sections(args), wish_section()]
 
 
 def chosen(context: typer.Context, name: str) -> Any:

@@ -52,6 +52,7 @@ from sfumato.accounting import (
 )
 from sfumato.errors import ArgumentError, BudgetError, LedgerError
 from sfumato.gaussian_delta import MASS_ERROR, ROUNDINGS
+from sfumato.guarantee import LONGEST_NAME
 from sfumato.private.accounting import LARGEST_MU, MOST_COORDINATES, MOST_RELEASES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
 from sfumato.private.units import COLLISION, unit_delta
@@ -249,7 +250,7 @@ class Entry:
         charged_mu: the same in the data set's adjacency.
         slack: the distance of its sampler from the ideal.
         collision: the chance that two ids share a hash.
-        descriptor: its law, in JSON, with what its slices are charged.
+        descriptor: its law, in JSON, with what its slices are charged, and who asked for it and why.
     """
 
     id: str
@@ -295,6 +296,16 @@ class Entry:
         kept = json.loads(self.descriptor)
         return None if self.law == OLD_SLICES else Charge(kept["t"], kept["chance"])
 
+    @property
+    def who(self) -> str | None:
+        """Who asked for it, as they said; None where nobody did."""
+        return json.loads(self.descriptor).get("who")
+
+    @property
+    def why(self) -> str | None:
+        """What it was asked for, as they said; None where nobody did."""
+        return json.loads(self.descriptor).get("why")
+
     def check(self, dataset: Dataset) -> None:
         """Refuse an entry that does not agree with itself and with its data set, as any that the library wrote does.
 
@@ -311,6 +322,8 @@ class Entry:
             raise ValueError("unit")
         if self.law not in LAWS:
             return
+        if not all(note is None or is_one_line(note) for note in (self.who, self.why)):
+            raise ValueError("note")
         factor = ADJACENCY_FACTORS[self.adjacency, dataset.adjacency]
         if json.loads(self.descriptor)["mu"] != self.mu or self.charged_mu != factor * self.mu:
             raise ValueError("mu")
@@ -325,7 +338,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ask:
-    """What a release will cost, and in which terms."""
+    """What a release will cost, and in which terms; and who asks for it and why, if they say so."""
 
     mechanism: str
     adjacency: Adjacency
@@ -334,13 +347,16 @@ class Ask:
     delta: float
     mu: float
     slices: tuple[Slices, ...] = ()
+    who: str | None = None
+    why: str | None = None
 
     def descriptor(self, charge: Charge) -> str:
-        """The law of the release, and what its slices are charged, as an entry keeps them."""
+        """The law of the release, what its slices are charged, and who and why, as an entry keeps them."""
+        notes = {name: note for name, note in (("who", self.who), ("why", self.why)) if note is not None}
         if not self.slices:
-            return json.dumps({"law": GAUSSIAN, "mu": self.mu})
+            return json.dumps({"law": GAUSSIAN, "mu": self.mu} | notes)
         slices = [asdict(each) for each in self.slices]
-        return json.dumps({"law": BOUNDED_SLICES, "mu": self.mu, "slices": slices} | asdict(charge))
+        return json.dumps({"law": BOUNDED_SLICES, "mu": self.mu, "slices": slices} | asdict(charge) | notes)
 
 
 @dataclass(frozen=True)
@@ -553,6 +569,11 @@ def tail(slices: Slices, chance: float) -> float:
     while place < math.inf and gammaincc(half, place) > share:  # what is relied on is gammaincc alone
         place *= 1.0 + MASS_ERROR
     return (slices.weight * 2.0 * place / slices.dim + slices.shift) * (1.0 + ROUNDINGS)
+
+
+def is_one_line(text: object) -> bool:
+    """Whether it is a name or a note as a ledger keeps them: printable, short, without blanks at its ends."""
+    return isinstance(text, str) and text.isprintable() and 0 < len(text) <= LONGEST_NAME and text == text.strip()
 
 
 def _is_cost(number: object) -> bool:

@@ -18,7 +18,7 @@ import unicodedata
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sfumato.accounting import calibrate
 from sfumato.errors import ArgumentError, LedgerError
 from sfumato.guarantee import LONGEST_NAME
-from sfumato.ledger.account import Account, Ask, Dataset, Entry, State
+from sfumato.ledger.account import Account, Ask, Dataset, Entry, State, is_one_line
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import ROW
 
@@ -272,17 +272,26 @@ class Uncounted(AbstractContextManager["Uncounted"]):
 Reserve: TypeAlias = Callable[[Ask], Reservation | Uncounted]
 
 
-def reservations(ledger: Ledger | str | Path | None, dataset: str | None, secure: bool) -> Reserve:
+def reservations(
+    ledger: Ledger | str | Path | None,
+    dataset: str | None,
+    secure: bool,
+    who: str | None = None,
+    why: str | None = None,
+) -> Reserve:
     """How a release is to be counted; refuses what cannot be, before any table is opened."""
     if (ledger is None) != (dataset is None):
         raise ArgumentError("ledger and dataset belong together: give both or neither")
+    who, why = (note if note is None else _checked(name, note) for name, note in (("who", who), ("why", why)))
+    if ledger is None and (who or why):
+        raise ArgumentError("who and why are written into a ledger: give ledger and dataset too, or leave them out")
     if ledger is None or dataset is None:
         return lambda asked: Uncounted()
     if not secure:
         raise ArgumentError("a release with insecure_seed has no epsilon that a ledger could count; leave one out")
     name = _checked("the data set's name", dataset)
     opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    return lambda asked: opened.reserve(name, asked)
+    return lambda asked: opened.reserve(name, replace(asked, who=who, why=why))
 
 
 def _account(connection: sa.Connection, dataset: Dataset) -> Account:
@@ -318,9 +327,10 @@ def _readable(place: str) -> Iterator[None]:
 
 def _checked(what: str, name: str) -> str:
     """The name in composed form (NFC): an accented letter has two spellings, and only the bytes tell them apart."""
-    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= LONGEST_NAME or name != name.strip():
+    composed = unicodedata.normalize("NFC", name) if isinstance(name, str) else name
+    if not is_one_line(composed):
         raise ArgumentError(f"{what} must be one line of 1 to {LONGEST_NAME} characters, not {name!r}")
-    return unicodedata.normalize("NFC", name)
+    return composed
 
 
 def _as_read(name: str) -> str:

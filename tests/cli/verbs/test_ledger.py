@@ -67,6 +67,21 @@ def test_fits_are_counted_and_shown_over_time(call: Call) -> None:
     assert lines[6].endswith(f" {spent[1]}")
 
 
+def test_who_and_why_are_shown(call: Call) -> None:
+    notes = ("--who", "M. Curie", "--why", "yearly report")
+    assert call(*FIT, "--epsilon", 0.5, "-o", "a.sfumato", *notes).code == 0
+    assert call(*FIT, "--epsilon", 0.5, "-o", "b.sfumato").code == 0
+    lines = call("ledger", "l.db").out.splitlines()
+    assert [line.strip() for line in lines[6:8]] == ["who: M. Curie", "why: yearly report"]
+    assert len(lines) == 9
+    first, second = document(call("ledger", "l.db", "--json"))["datasets"][0]["entries"]
+    assert (first["who"], first["why"]) == ("M. Curie", "yearly report")
+    assert (second["who"], second["why"]) == (None, None)
+    refused = call(*FIT, "--epsilon", 0.1, "-o", "c.sfumato", "--who", "two\nlines")
+    assert refused.code == 2
+    assert refused.err == "error: who must be one line of 1 to 200 characters, not 'two\\nlines'\n"
+
+
 def test_what_is_shown_as_left_can_be_asked_for(call: Call) -> None:
     call(*FIT, "--epsilon", 0.7, "-o", "a.sfumato")
     left = document(call("ledger", "l.db", "--json"))["datasets"][0]["left"]["epsilon"]

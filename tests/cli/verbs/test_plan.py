@@ -8,6 +8,8 @@ import pytest
 from tests.calls import Call
 from tests.cli.lines import document
 
+import sfumato as sf
+
 
 def test_plan_of_several_epsilons_stands_side_by_side(folder: Path, call: Call) -> None:
     result = call("plan", "s.yaml", "--rows", 400, "--epsilon", "0.5,1,2", "--delta", "1e-6")
@@ -49,6 +51,7 @@ def test_a_plan_of_clustmix_promises_no_loss(folder: Path, call: Call) -> None:
     assert "KL" not in told.out
     assert told.out.count("share of labels") == told.out.count("\nlabels: one of 4 steps") == 1
     assert told.out.endswith("\n\nNo data was touched.\n")
+    assert told.out.count("attacker's advantage") == 1
     drawn = call(*arguments, "--plot", "plan.png")
     assert drawn.code == 2
     assert (
@@ -78,3 +81,72 @@ def test_plan_of_slicing(folder: Path, call: Call) -> None:
     assert first["slices"][0]["projections"] == 2
     assert first["slices"][0]["sigma"] > second["slices"][0]["sigma"]
     assert document(call("plan", "s.yaml", "--epsilon", 1, "--delta", "1e-6", "--json"))[0]["slices"] == []
+
+
+BASE = ("plan", "s.yaml", "--delta", "1e-6", "--rows", 4000)
+
+
+def test_a_plan_says_what_it_means(folder: Path, call: Call) -> None:
+    said = call(*BASE, "--epsilon", 1).out
+    meant = sf.outlook(sf.plan("s.yaml", epsilon=1, delta=1e-6, rows=4000))
+    lines = {line[:34].strip(): line[34:].split() for line in said.splitlines()}
+    assert lines["attacker's advantage"] == [f"{meant.risk.advantage:.3f}"]
+    assert lines["age"][1] == f"{meant.widths.columns[0].count:.0f}"
+    assert f"verdict: {meant.verdict}" in said
+    (data,) = document(call(*BASE, "--epsilon", 1, "--json"))
+    assert data.items() >= meant.data().items()
+    assert data["periods"] is data["wishes"] is None
+    both = call(*BASE, "--epsilon", "1,4").out
+    assert "\nepsilon 1: fit for " in both
+    assert "\nepsilon 4: fit for " in both
+    assert "verdict:" not in both
+
+
+def test_wishes_are_solved_for_epsilon(folder: Path, call: Call) -> None:
+    wishes = ("--max-advantage", 0.5, "--tpr-at", "0.01=0.2", "--count-within", 200, "--mean", "age=2")
+    found = sf.epsilon_for("s.yaml", sf.Wishes(0.5, (0.01, 0.2), 200, {"age": 2}), delta=1e-6, rows=4000)
+    told = call(*BASE, *wishes)
+    assert told.out.splitlines()[0] == f"{found} (at 4000 rows)"
+    guessed = call("plan", "s.yaml", "--delta", "1e-6", "--max-advantage", 0.5).out
+    assert guessed.splitlines()[0].endswith(" at most (at 10000 rows, a guess: give --rows)")
+    (data,) = document(call(*BASE, *wishes, "--json"))
+    assert (data["wishes"]["needed"], data["wishes"]["allowed"]) == (found.needed, found.allowed)
+    assert data["epsilon"] == found.needed
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "give --epsilon, or wishes that it is found by: --max-advantage, --tpr-at, --count-within, --mean"),
+        (("--epsilon", 1, "--count-within", 9), "wishes are there to find epsilon: leave out --epsilon, or the wishes"),
+        (("--epsilon", "0,5"), "epsilon 0,5 reads as 0 and 5: write 0.5"),
+        (("--max-advantage", "0,1"), "--max-advantage must be a number with a decimal point, not '0,1'; write 0.1"),
+        (("--mean", "town=1"), "'town' is a category: only numbers have a mean"),
+        (("--mean", "ill=1"), "'ill' is "),
+        (("--mean", "size=1"), "the schema has no column 'size'; it has 'age', 'town'"),
+        (
+            ("--max-advantage", 0.01, "--count-within", 5),
+            "the wishes exclude each other: a count within 5 needs epsilon",
+        ),
+        (("--epsilon", 1, "--guess", "age=400"), "a guess at the mean of 'age' must lie between 0 and 100, not 400"),
+        (("--epsilon", 1, "--stays", 2), "--stays belongs to --periods"),
+        (("--mean", "age=1", "--mean", "age=2"), "--mean is given twice; several columns have commas between"),
+        (("--epsilon", 1, "--periods", 0), "periods must be a whole number from 1 to 16384, not 0"),
+    ],
+)
+def test_slips_get_one_line(options: tuple[object, ...], said: str, folder: Path, call: Call) -> None:
+    refused = call(*BASE, *options)
+    assert refused.code == 2
+    assert refused.err.startswith(f"error: {said}")
+    assert refused.err.count("\n") == 1
+    assert refused.out == ""
+
+
+def test_periods(folder: Path, call: Call) -> None:
+    said = call(*BASE, "--epsilon", "0.5,1", "--periods", 10, "--stays", 3).out
+    assert "10 periods, a release at epsilon 0.5 each: a person in 3 of them pays epsilon " in said
+    assert "10 periods, a release at epsilon 1 each: a person in 3 of them pays epsilon 1.8" in said
+    assert said.count("Rows do not tell who is new") == 1
+    (data,) = document(call(*BASE, "--epsilon", 1, "--periods", 10, "--json"))
+    assert data["periods"]["stays"] == 10
+    assert data["periods"]["all_periods"]["epsilon"] == pytest.approx(3.53, abs=0.01)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.entry_notes import entry_notes
 from sfumato.cli.interrupts import interruptible, unfinished
 from sfumato.cli.mechanism_options import chosen
 from sfumato.cli.opening import opened
@@ -65,7 +66,7 @@ def fit(
     counted_in = None if ledger is None else Ledger(ledger)
     _check_output(output, counted_in)
     check_writable(output)
-    source = opened(context, data)
+    source, notes = opened(context, data), entry_notes(context)
     with working("fitting"), interruptible(counted_in, NOTHING_WRITTEN), unfinished(output):
         release = run(
             source,
@@ -77,6 +78,8 @@ def fit(
             rows=rows,
             ledger=counted_in,
             dataset=dataset,
+            who=notes.who,
+            why=notes.why,
             progress=tell,
             insecure_seed=insecure_seed,
         )

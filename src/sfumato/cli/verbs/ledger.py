@@ -80,7 +80,8 @@ def _cap_data(dataset: Dataset) -> dict[str, Any]:
 def _account_data(account: Account) -> dict[str, Any]:
     running = account.running()
     entries = [
-        {**vars(entry), "descriptor": json.loads(entry.descriptor), "total_epsilon": _finite(total)}
+        {**vars(entry), "descriptor": json.loads(entry.descriptor), "who": entry.who, "why": entry.why}
+        | {"total_epsilon": _finite(total)}
         for entry, total in zip(account.entries, running, strict=True)
     ]
     return _cap_data(account.dataset) | {
@@ -124,6 +125,9 @@ def _print_account(account: Account) -> None:
             f"  {entry.time.removesuffix('+00:00'):<20}{entry.id:<34}{entry.mechanism:<11}{entry.state:<10}"
             f"{entry.epsilon:>8.3g}{entry.delta:>9.2g}{charged:>10}  {_bar(total / cap.epsilon)} {rounded_up(total)}"
         )
+        for name, note in (("who", entry.who), ("why", entry.why)):
+            if note is not None:
+                print(f"    {name}: {note}")
 
 
 def _bar(share: float, width: int = 10) -> str:

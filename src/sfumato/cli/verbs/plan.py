@@ -10,10 +10,14 @@ import typer
 from sfumato.cli.mechanism_options import chosen
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Delta, Json, Mechanism, Rows
+from sfumato.cli.wish_options import wanted
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sfumato.mechanisms import Plan
+    from sfumato.planning.outlook import Outlook
+    from sfumato.planning.periods import Periods
+    from sfumato.planning.wishes import EpsilonRange, Wishes
 
 NAME_WIDTH = 34
 CELL_WIDTH = 12
@@ -22,37 +26,68 @@ CELL_WIDTH = 12
 def plan(
     context: typer.Context,
     schema: Annotated[Path, typer.Argument(help="The schema: YAML or JSON.")],
-    epsilon: Annotated[str, typer.Option(help="One epsilon, or several to compare: 0.5,1,2")],
     delta: Delta,
+    epsilon: Annotated[
+        str | None, typer.Option(help="One epsilon, or several to compare: 0.5,1,2. Or wishes, as below.")
+    ] = None,
     mechanism: Mechanism = "mixture",
     rows: Rows = None,
     adjacency: Adjacency = "add-remove",
     plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a fit would ask and how much it would lose. Touches no data."""
-    from sfumato.api import plan as make
+    """Show what a fit would ask, what it would tell of one person, and how sure its numbers would be. Touches no data.
 
+    Without --epsilon, wishes (--max-advantage, --tpr-at, --count-within, --mean) are solved for it.
+    """
+    from sfumato.api import plan as make
+    from sfumato.planning.outlook import outlook
+    from sfumato.planning.periods import Periods
+    from sfumato.planning.wishes import epsilon_for
+
+    asks = wanted(context)
+    guesses, wishes = asks.guesses, asks.wishes
     asked: dict[str, Any] = {"mechanism": chosen(context, mechanism), "adjacency": adjacency, "rows": rows}
-    plans = [make(schema, epsilon=value, delta=delta, **asked) for value in _epsilons(epsilon)]
+    values = _epsilons(epsilon, wishes)
+    solved = None if wishes is None else epsilon_for(schema, wishes, delta=delta, **asked)
+    plans = [make(schema, epsilon=e, delta=delta, **asked) for e in (values if solved is None else [solved.epsilon])]
+    outlooks = [outlook(each, guesses) for each in plans]
+    over = [None if asks.periods is None else Periods.of(each, asks.periods, asks.stays) for each in plans]
     if plot is not None:
         from sfumato.mechanisms.plan_plot import draw_plans, sweep
 
         draw_plans([make(schema, epsilon=value, delta=delta, **asked) for value in sweep(plans)], plans, plot)
     if as_json:
-        print_json([_plan_data(each) for each in plans])
-    else:
-        _print_plans(plans)
+        print_json([_plan_data(*each, solved) for each in zip(plans, outlooks, over, strict=True)])
+        return
+    if solved is not None:
+        print(f"{solved} (at {plans[0].rows} rows{'' if rows else ', a guess: give --rows'})\n")
+    _print_plans(plans, outlooks)
+    if told := dict.fromkeys(line for each in over if each is not None for line in each.lines()):
+        print("\n" + "\n".join(told))
+    print("\nNo data was touched.")
 
 
-def _epsilons(text: str) -> list[float]:
+def _epsilons(text: str | None, wishes: Wishes | None) -> list[float]:
+    """The epsilons that are named; none where wishes are to find one."""
+    if text is None and wishes is None:
+        raise ArgumentError(
+            "give --epsilon, or wishes that it is found by: --max-advantage, --tpr-at, --count-within, --mean"
+        )
+    if text is None:
+        return []
+    if wishes is not None:
+        raise ArgumentError("wishes are there to find epsilon: leave out --epsilon, or the wishes")
+    parts = text.split(",")
+    if len(parts) == 2 and parts[0].strip() == "0":  # 0,5
+        raise ArgumentError(f"epsilon {text} reads as {parts[0]} and {parts[1]}: write {text.replace(',', '.')}")
     try:
-        return [float(part) for part in text.split(",")]
+        return [float(part) for part in parts]
     except ValueError:
         raise ArgumentError(f"epsilon must be a number, or several with commas between, not {text!r}") from None
 
 
-def _plan_data(made: Plan) -> dict[str, Any]:
+def _plan_data(made: Plan, meant: Outlook, over: Periods | None, solved: EpsilonRange | None) -> dict[str, Any]:
     return {
         "mechanism": made.mechanism,
         "encoding": made.encoding,
@@ -68,22 +103,34 @@ def _plan_data(made: Plan) -> dict[str, Any]:
         "slices": [vars(each) for each in made.slices],
         "notes": dict(made.notes),
         "expected_kl": made.expected_kl and {**made.expected_kl, "total": sum(made.expected_kl.values())},
+        **meant.data(),
+        "periods": over and over.data(),
+        "wishes": solved and vars(solved),
     }
 
 
-def _print_plans(plans: list[Plan]) -> None:
+def _print_plans(plans: list[Plan], outlooks: list[Outlook]) -> None:
     first = plans[0]
     print(f"{first.columns} columns in {first.cells} cells, {first.classes} classes, a guess of {first.rows} rows")
     print(f"adjacency {first.adjacency}, delta {first.delta:g}\n")
-    for name, cells in _table(plans):
+    for name, cells in [*_table(plans), *_meaning(outlooks)]:
         print(f"{name:<{NAME_WIDTH}}" + "".join(f"{cell:>{CELL_WIDTH}}" for cell in cells))
     for name, purpose in _purposes(plans).items():
         print(f"\n{name}: {purpose}", end="")
     for name, note in first.notes.items():
         if not _fits(note):
             print(f"\n{name}: {note}", end="")
-    about = "KL is the loss in nats a row against the same model without noise. " if first.expected_kl else ""
-    print(f"\n\n{about}No data was touched.")
+    print()
+    if first.expected_kl:
+        print("\nKL is the loss in nats a row against the same model without noise.")
+    for each in outlooks:
+        print("\n" + "\n".join(each.lines() if len(plans) == 1 else [f"epsilon {each.risk.epsilon:g}: {each.verdict}"]))
+
+
+def _meaning(outlooks: list[Outlook]) -> list[tuple[str, list[str]]]:
+    """What the plans mean for people and for whoever uses the release."""
+    cells = [each.cells() for each in outlooks]
+    return [(name, [each.get(name, "-") for each in cells]) for name in cells[0]]
 
 
 def _table(plans: list[Plan]) -> list[tuple[str, list[str]]]:

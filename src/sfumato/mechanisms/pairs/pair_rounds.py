@@ -32,6 +32,7 @@ from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, MOST_TARG
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DISTANCES, TABLES = "distances", "tables"  # the rounds
+PAIR_NOTE = "pairs that tables are chosen from"  # the note of a plan
 MOST_COLUMNS = 1 << 12  # whose pairs are listed
 MOST_CANDIDATES = 40_000  # tables that distances are asked of
 LEAST_POSSIBLE = 2.0 * STAGING.enough / STAGING.sure  # of rows, for those that keep rules to be found
@@ -53,7 +54,7 @@ def pair_notes(public: Public, share: float, tuning: PairTuning) -> dict[str, st
     most = max(1, min(most_candidates(public, each, public.guess, tuning), MOST_CANDIDATES))
     return {
         "of the budget, tables of pairs": f"{share:.0%}",
-        "pairs that tables are chosen from": min(math.comb(len(public.layout.names), 2), most),
+        PAIR_NOTE: min(math.comb(len(public.layout.names), 2), most),
     }
 
 

@@ -1,0 +1,1 @@
+"""Whether what `sfumato plan` foresees comes true."""

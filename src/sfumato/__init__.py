@@ -24,6 +24,7 @@ _HOMES = {
     "Step": "sfumato.progress",
     "accounting": "sfumato",
     "check": "sfumato.checking",
+    "combine": "sfumato.release.combining",
     "draft": "sfumato.drafting",
     "errors": "sfumato",
     "fit": "sfumato.api",
@@ -51,6 +52,7 @@ __all__ = [
     "__version__",
     "accounting",
     "check",
+    "combine",
     "draft",
     "errors",
     "fit",
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms import Clustmix, Mixture, Plan, Slicing
     from sfumato.progress import Spending, Step
+    from sfumato.release.combining import combine
     from sfumato.release.release import Release
     from sfumato.schema.schema import Schema
     from sfumato.tables import open_table

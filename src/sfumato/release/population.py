@@ -1,0 +1,167 @@
+"""Tables that the population might have, drawn from a release: for whoever combines analyses of several of them.
+
+Model-based: right as far as the mixture q is. The private table is taken for N rows of q, and noisy counts y of tables
+for theirs with noise S. Given y, a draw of the table solves the tilt once more over N rows drawn anew, with y + N(0, S)
+for y; to first order that draws the tilt's weights from N(theta*, (N C)^+ - (N C + S)^-1), where C is the covariance of
+the cells that a row is in. The mixture has its columns from the histograms, so that one-way tables are followed as they
+are drawn, not weighed against it. Then N rows are drawn from the table with replacement, which are the population.
+docs/draws.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from sfumato.errors import ArgumentError
+from sfumato.guarantee import NoisyAnswer
+from sfumato.mechanisms.pairs.tilting import Total, cells_of, solve
+from sfumato.models.base import Model
+from sfumato.models.chains import Chains, settle
+from sfumato.models.tilted_model import TiltedModel
+from sfumato.release.unread import histograms_of
+from sfumato.schema.layout import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from sfumato.release.release import Release
+
+ROWS_A_ROW = 10  # of a draw, for each row of the private table: drawing adds a tenth of what sampling adds, or less
+FEWEST_DRAWS = 2
+FOLLOWED = 0.1  # of the variance of N rows in a cell: the noise that a one-way table is followed with, at the most
+LEAST_KEPT = 0.1  # of such a cell, however low its noise is drawn
+STEPS = 50  # of the solution of the dual
+NO_TABLES = "draws rest on tables of pairs, which this release has none of: fit sf.Mixture(pairs='auto')"
+NO_ANSWERS = "draws rest on the noisy answers, which this release was saved without"
+
+
+class Draw(NamedTuple):
+    """A release whose rows are of one draw of the population, how many to sample of it, and with which seed."""
+
+    release: Release
+    rows: int
+    seed: int
+
+
+def draw_populations(release: Release, n: int | None, draws: int, seed: int | None) -> Iterator[Draw]:
+    """Draws of the population, n rows to each; ten for each row of the private table by default."""
+    if not isinstance(draws, (int, np.integer)) or draws < FEWEST_DRAWS:
+        raise ArgumentError(f"draws must be a whole number, {FEWEST_DRAWS} or more, not {draws!r}")
+    known = Known.of(release.model, release.answers)
+    rows = ROWS_A_ROW * known.rows if n is None else n
+    for rng in np.random.default_rng(seed).spawn(int(draws)):
+        yield Draw(replace(release, model=known.population(rng)), rows, int(rng.integers(1 << 62)))
+
+
+@dataclass(frozen=True, eq=False)
+class Population(TiltedModel):
+    """Rows that stand for a population: whatever is drawn is one of them.
+
+    Attributes:
+        columns: Their features, in the schema's types.
+        labels: Their classes.
+        shares: How much of the population each of them is.
+    """
+
+    columns: tuple[pd.Series[Any], ...]
+    labels: IntArray
+    shares: FloatArray
+
+    def draw(self, n: int, rng: np.random.Generator, condition: Any = None) -> tuple[list[pd.Series[Any]], IntArray]:
+        """Draw n rows, with replacement."""
+        chosen = rng.choice(len(self.labels), n, p=self.shares)
+        return [column.take(chosen).reset_index(drop=True) for column in self.columns], self.labels[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What noisy answers tell of a tilted mixture.
+
+    Attributes:
+        model: The tilted mixture.
+        rows: How many rows the private table has, about.
+        held: What its tables expect in every cell, one table after the other, in rows.
+        sd: The noise of those cells.
+        followed: The noise that each is followed with, when the tilt is solved.
+    """
+
+    model: TiltedModel
+    rows: int
+    held: FloatArray
+    sd: FloatArray
+    followed: FloatArray
+
+    @classmethod
+    def of(cls, model: Model, answers: Sequence[NoisyAnswer]) -> Known:
+        """From the model and the answers of a release."""
+        if not isinstance(model, TiltedModel):
+            raise ArgumentError(NO_TABLES)
+        looks = [look for answer in answers for look in histograms_of(answer, len(model.layout.names))]
+        bought = table_noise(answers)
+        if not looks:
+            raise ArgumentError(NO_ANSWERS)
+        precision = np.array([1.0 / variances.sum() for _, _, variances in looks])
+        rows = max(1, round(float(precision @ [counts.sum() for _, counts, _ in looks] / precision.sum())))
+        column_sd = {place: math.sqrt(variances[0, 0]) for place, _, variances in looks}
+        parts = [_noise(model, rows, table, column_sd, bought) for table in model.tilt.split()[0].tables]
+        held, sd, followed = (np.concatenate([np.zeros(0), *part]) for part in zip(*parts, strict=True))
+        return cls(model, rows, held, sd, followed)
+
+    @threadpool_limits.wrap(limits=1)  # many small products: threads wait longer for each other than they work
+    def population(self, rng: np.random.Generator) -> Population:
+        """One draw: of the table's rows, and of the population's from them."""
+        tilt, zeros = self.model.tilt.split()
+        chains = Chains(self.model.base, zeros=zeros)
+        rows, _, _ = settle(chains, tilt, self.rows, rng)
+        cells = cells_of(tilt, rows)
+        # What is expected solves the dual for counts of held + followed^2 weights.
+        counts = np.maximum(self.held + rng.normal(0.0, self.sd), LEAST_KEPT * self.held)
+        wanted = counts + self.followed**2 * tilt.weights
+        weights = solve(cells, tilt.weights, wanted, self.followed, Total(self.rows, 0.0), STEPS)
+        gain = cells @ (weights - tilt.weights)
+        table = np.exp(gain - gain.max())
+        drawn = rng.multinomial(self.rows, table / table.sum())
+        columns = tuple(chains.decode(rows))
+        own = (self.model.base, self.model.tilt, self.model.expected, self.model.log_total, self.model.log_total_sd)
+        return Population(*own, columns, rows.labels, drawn / drawn.sum())
+
+
+def _noise(
+    model: TiltedModel, rows: int, table: tuple[int, ...], columns: dict[int, float], bought: dict[Any, float]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What a table expects in its cells, the noise that they were bought with, and that which they are followed with.
+
+    A one-way table is of levels, runs of bins: no more of them than have rows above the noise can be wrong.
+    """
+    tilt, label = model.tilt, len(model.tilt.levels)
+    start = tilt.starts[tilt.tables.index(table)]
+    held = rows * model.expected[start : start + math.prod(tilt.sizes[j] for j in table)]
+    feature, *others = table
+    if others in ([], [label]):
+        bins = np.repeat(np.bincount(tilt.levels[feature]), len(held) // tilt.sizes[feature])
+        noise = columns[feature] * np.sqrt(np.clip(held / columns[feature], 1.0, bins))
+        return held, noise, np.sqrt(np.minimum(noise**2, FOLLOWED * held))
+    if table not in bought:
+        raise ArgumentError(NO_ANSWERS)
+    noise = np.full(len(held), bought[table])
+    return held, noise, noise
+
+
+def table_noise(answers: Sequence[NoisyAnswer]) -> dict[tuple[int, ...], float]:
+    """The noise of a cell of each table that was bought, all answers about it by their precision."""
+    precision: dict[tuple[int, ...], float] = {}
+    for answer in answers:
+        if answer.what.get("kind") != "tables":
+            continue
+        sizes = [*(max(level) + 1 for level in answer.what["levels"]), answer.what["classes"]]
+        tables = [tuple(table) for table in answer.what["tables"]]
+        starts = np.cumsum([0, *(math.prod(sizes[j] for j in table) for table in tables)])
+        sd = np.broadcast_to(answer.sd, answer.values.shape)
+        for table, start in zip(tables, starts[:-1], strict=True):
+            precision[table] = precision.get(table, 0.0) + float(sd[start]) ** -2
+    return {table: each**-0.5 for table, each in precision.items()}

@@ -149,7 +149,7 @@ def correlation(one: str, other: str) -> Question:
     """The correlation of two columns, as binned."""
 
     def truth(rows: Rows, release: Release) -> list[float]:
-        x, y, moments = second_moments(rows, release, one, other)
+        _, _, moments = second_moments(rows, release, one, other)
         return [float(moments[0, 1] / np.sqrt(moments[0, 0] * moments[1, 1]))]
 
     return Question(

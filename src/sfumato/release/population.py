@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 ROWS_A_ROW = 10  # of a draw, for each row of the private table: drawing adds a tenth of what sampling adds, or less
 FEWEST_DRAWS = 2
 FOLLOWED = 0.1  # of the variance of N rows in a cell: the noise that a one-way table is followed with, at the most
+SURE = 1e-6  # the least variance, in rows
 LEAST_KEPT = 0.1  # of such a cell, however low its noise is drawn
 STEPS = 50  # of the solution of the dual
 NO_TABLES = "draws rest on tables of pairs, which this release has none of: fit sf.Mixture(pairs='auto')"
@@ -145,7 +146,7 @@ def _noise(
     if others in ([], [label]):
         bins = np.repeat(np.bincount(tilt.levels[feature]), len(held) // tilt.sizes[feature])
         noise = columns[feature] * np.sqrt(np.clip(held / columns[feature], 1.0, bins))
-        return held, noise, np.sqrt(np.minimum(noise**2, FOLLOWED * held))
+        return held, noise, np.sqrt(np.clip(FOLLOWED * held, SURE, noise**2))
     if table not in bought:
         raise ArgumentError(NO_ANSWERS)
     noise = np.full(len(held), bought[table])

@@ -11,6 +11,8 @@ _HOMES = {
     "Check": "sfumato.checking",
     "Clustmix": "sfumato.mechanisms",
     "Draft": "sfumato.drafting",
+    "Estimate": "sfumato.asking",
+    "Estimates": "sfumato.asking",
     "Guarantee": "sfumato.guarantee",
     "Ledger": "sfumato.ledger.ledger",
     "Local": "sfumato.engines",
@@ -37,6 +39,8 @@ __all__ = [
     "Check",
     "Clustmix",
     "Draft",
+    "Estimate",
+    "Estimates",
     "Guarantee",
     "Ledger",
     "Local",
@@ -64,6 +68,7 @@ __all__ = [
 if TYPE_CHECKING:
     from sfumato import accounting, errors
     from sfumato.api import fit, load, plan
+    from sfumato.asking import Estimate, Estimates
     from sfumato.checking import Check, check
     from sfumato.drafting import Draft, draft
     from sfumato.engines import Local

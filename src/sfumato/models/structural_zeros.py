@@ -125,7 +125,7 @@ class _Standing:
 
     @classmethod
     def of(cls, name: str, bins: Bins, levels: IntArray | None, rules: Sequence[Rule]) -> _Standing:
-        leaves = [leaf for rule in rules for leaf in _leaves(rule.condition) if name in leaf.columns()]
+        leaves = [leaf for rule in rules for leaf in leaves_of(rule.condition) if name in leaf.columns()]
         series, codes = _values(bins, leaves)
         frame = {name: series}
         alone = [leaf for leaf in leaves if leaf.columns() == {name}]
@@ -194,22 +194,23 @@ def _rules(layout: Layout, modelling: Modelling) -> list[Rule]:
         for rule in modelling.rules
         if rule.condition.columns() <= columns.keys()
         and len(rule.condition.columns()) <= LIMITS.columns
-        and all(_is_plain(leaf, columns) for leaf in _leaves(rule.condition))
+        and all(is_plain(leaf, columns) for leaf in leaves_of(rule.condition))
     ]
 
 
-def _is_plain(leaf: Leaf, columns: dict[str, Bins]) -> bool:
+def is_plain(leaf: Leaf, columns: dict[str, Bins]) -> bool:
+    """Whether a comparison is of one column with constants, or of categories with each other."""
     plain = all(isinstance(side, ColumnOf | Constant) for side in leaf.parts())
     return plain and (len(leaf.columns()) == 1 or all(isinstance(columns[c], CategoryBins) for c in leaf.columns()))
 
 
-def _leaves(node: Node) -> Iterator[Leaf]:
+def leaves_of(node: Node) -> Iterator[Leaf]:
     """The comparisons that a condition is made of."""
     if isinstance(node, Leaf):
         yield node
         return
     for part in node.parts():
-        yield from _leaves(part)
+        yield from leaves_of(part)
 
 
 def _values(bins: Bins, leaves: Sequence[Leaf]) -> tuple[pd.Series[Any], IntArray]:

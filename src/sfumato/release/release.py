@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from sfumato.asking.asks import Asks
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
 from sfumato.models import GeneratorModel, Model, Trainable
@@ -35,7 +36,7 @@ BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(Asks):
     """A differentially private model of a table: sample it; some models score and classify rows too.
 
     Attributes:

@@ -1,0 +1,115 @@
+"""The part of a release that answers questions, each with an interval where the noisy answers give one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from sfumato.asking.estimate import About, Estimate, Estimates
+
+if TYPE_CHECKING:
+    from sfumato.asking.release_questions import Asked
+
+
+class Asks:
+    """Questions to a release: free, repeatable, and the same every time. docs/asking.md has the method."""
+
+    @cached_property
+    def _asked(self) -> Asked:
+        from sfumato.asking.release_questions import Asked
+
+        return Asked.of(cast(Any, self))
+
+    def count(self, where: str | None = None, *, level: float = 0.95, about: About = "table") -> Estimate:
+        """How many rows there are, or how many a condition holds for.
+
+        Args:
+            where: A condition, like "age > 40 and sex == 'Female'"; its grammar is in docs/conditions.md.
+            level: How often the interval holds the number.
+            about: 'table'; a population has no count.
+
+        Returns:
+            The estimate.
+
+        Raises:
+            ArgumentError: If an argument is out of its range.
+
+        Example:
+            >>> import pandas as pd, sfumato as sf
+            >>> schema = {"columns": {"age": {"type": "number", "min": 0, "max": 99, "step": 1}}}
+            >>> table = pd.DataFrame({"age": [20, 30, 40, 50] * 5000})
+            >>> release = sf.fit(table, schema, epsilon=1, delta=1e-6)
+            >>> found = release.count("age > 25")
+            >>> abs(found.estimate - 15_000) < 10 * found.se
+            True
+        """
+        from sfumato.asking.release_questions import Manner
+
+        return self._asked.count(where, Manner(level, about))
+
+    def share(self, where: str, *, level: float = 0.95, about: About = "table") -> Estimate:
+        """The share of rows that a condition holds for, of those whose cells of its columns can be read.
+
+        Args:
+            where: A condition.
+            level: How often the interval holds the share.
+            about: 'table', or 'population' for what the rows are independent draws of.
+
+        Returns:
+            The estimate, by Fieller's interval.
+
+        Raises:
+            ArgumentError: If an argument is out of its range.
+        """
+        from sfumato.asking.release_questions import Manner
+
+        return self._asked.share(where, Manner(level, about))
+
+    def mean(
+        self,
+        column: str,
+        *,
+        by: str | None = None,
+        where: str | None = None,
+        level: float = 0.95,
+        about: About = "table",
+    ) -> Any:
+        """The mean of a column of numbers, of all rows, of those that a condition holds for, or of each group.
+
+        A number may lie anywhere in its bin, and the interval has room for that.
+
+        Args:
+            column: A column of numbers, or of truth values.
+            by: A column whose values are the groups.
+            where: A condition.
+            level: How often the interval holds the mean.
+            about: 'table', or 'population' for what the rows are independent draws of.
+
+        Returns:
+            An `Estimate`; with `by` the `Estimates` of all groups.
+
+        Raises:
+            ArgumentError: If an argument is out of its range.
+        """
+        from sfumato.asking.release_questions import Manner
+
+        return self._asked.mean(column, by, where, Manner(level, about))
+
+    def table(self, one: str, other: str, *, level: float = 0.95, about: About = "table") -> Estimates:
+        """How many rows there are in each cell of the table of two columns, in the bins of the answer that has it.
+
+        Args:
+            one: A column.
+            other: Another one.
+            level: How often each interval holds its count.
+            about: 'table'; a population has no counts.
+
+        Returns:
+            One estimate for each cell.
+
+        Raises:
+            ArgumentError: If an argument is out of its range.
+        """
+        from sfumato.asking.release_questions import Manner
+
+        return self._asked.table(one, other, Manner(level, about))

@@ -1,0 +1,392 @@
+"""What the noisy answers of a release say: counts of cells of tables, round by round.
+
+A round is one answer of the curator: tables of some columns, each of which counts every row once, so that all have one
+total. Given what was answered before it, every number in it is what was asked and Gaussian noise of a known size, and
+what was asked may have been chosen by what was answered before. So a question is answered from the *first* round that
+speaks about it: whether a round does is settled before its noise is drawn, and no answer is weighed with one that it
+decided.
+
+Within a round the best linear combination has a closed form. A question is a function q of the columns S, summed over
+rows. Under the uniform measure on cells it falls into orthogonal parts q_A, one for each subset A of S (the analysis of
+variance), and a part can be read from every table t whose columns hold A: its sum over the other cells has the variance
+s_t^2 cells(t - A) |q_A|^2, with cells(t - A) the number of cells of its other columns. Parts are uncorrelated in every
+table, so each is averaged by precision by itself, and the variance of the whole is the sum over A of |q_A|^2 / (sum
+over t of 1 / (s_t^2 cells(t - A))).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sfumato.guarantee import FloatArray, NoisyAnswer
+from sfumato.schema.layout import Bins, CategoryBins, IntArray, Layout, OrderedBins
+
+PLAUSIBLE = 1e15  # of counts and their noise, which a file may say anything of
+NO_PART = 1e-12  # relative: a part of a question that is nothing but rounding
+
+Columns = tuple[str, ...]
+Parts = dict[Columns, FloatArray]  # of a question: for each subset of its columns, by name
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """How a round sees a column: in levels, which put bins together, and one more for what fits no bin.
+
+    Attributes:
+        column: The column.
+        bins: The bins of this round.
+        level: The level of every bin.
+        nowhere: The level of what fits no bin; None for the label, without which a row counts nowhere.
+    """
+
+    column: str
+    bins: Bins
+    level: IntArray
+    nowhere: int | None
+
+    @property
+    def size(self) -> int:
+        """How many levels there are."""
+        return int(max(self.level.max(), -1 if self.nowhere is None else self.nowhere)) + 1
+
+    @cached_property
+    def known(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """The levels of cells that are read, and not missing."""
+        found = np.ones(self.size, dtype=bool)
+        if self.nowhere is not None:
+            found[self.nowhere] = False
+        if self.bins.missing >= 0:
+            found[self.level[self.bins.missing]] = False
+        return found
+
+    @cached_property
+    def ranges(self) -> tuple[FloatArray, FloatArray]:
+        """The smallest and largest number of each level; 0 where there is none. Of a listed column its places."""
+        bins, inside = self.bins, self.level
+        if isinstance(bins, OrderedBins):
+            lows, highs, inside = bins.low, bins.high, inside[: len(bins.low)]
+        else:
+            lows = highs = np.arange(len(bins.column.levels), dtype=np.float64)
+            inside = inside[: len(lows)]
+        low, high = np.full(self.size, np.inf), np.full(self.size, -np.inf)
+        np.minimum.at(low, inside, lows)
+        np.maximum.at(high, inside, highs)
+        return np.where(self.known, low, 0.0), np.where(self.known, high, 0.0)
+
+    @property
+    def middles(self) -> FloatArray:
+        """The number that stands for each level."""
+        low, high = self.ranges
+        return (low + high) / 2.0
+
+    def names(self) -> list[Any]:
+        """What to call each level."""
+        return [self._name(np.flatnonzero(self.level == i), i) for i in range(self.size)]
+
+    def _name(self, bins: IntArray, level: int) -> Any:
+        if level == self.nowhere:
+            return "unreadable"
+        if self.bins.missing >= 0 and bins[0] == self.bins.missing:
+            return "missing"
+        if isinstance(self.bins, CategoryBins):
+            levels = [self.bins.column.levels[i] for i in bins if i != self.bins.missing]
+            return levels[0] if len(levels) == 1 else " or ".join(map(str, levels))
+        ends = self.bins.column.typed(np.array([self.ranges[0][level], self.ranges[1][level]]), None)
+        low, high = ends.iloc[0], ends.iloc[1]
+        return low if low == high else f"{_short(low)}..{_short(high)}"
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (int, float, np.integer, np.floating)) else str(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Noisy counts of the cells of some columns, an axis each, all with the same noise."""
+
+    columns: Columns
+    counts: FloatArray
+    sd: float
+
+    def marginal(self, columns: Iterable[str]) -> FloatArray:
+        """Summed over all other columns, axes in the table's order."""
+        gone = tuple(i for i, name in enumerate(self.columns) if name not in set(columns))
+        return np.asarray(self.counts.sum(axis=gone))
+
+    def precision(self, columns: Iterable[str]) -> float:
+        """Of what it says of a part of a question that is of these columns."""
+        others = (n for name, n in zip(self.columns, self.counts.shape, strict=True) if name not in set(columns))
+        return 1.0 / (self.sd**2 * math.prod(others))
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One answer of the curator: tables that share their axes.
+
+    Attributes:
+        name: The name of the answer.
+        kind: "histograms" or "tables".
+        axes: How it sees each column.
+        tables: The tables.
+    """
+
+    name: str
+    kind: str
+    axes: Mapping[str, Axis]
+    tables: tuple[Table, ...]
+    _seen: dict[Columns, Cells] = field(default_factory=dict, repr=False)
+
+    def speaks_of(self, columns: Iterable[str]) -> bool:
+        """Whether a table has all these columns."""
+        wanted = set(columns)
+        return any(wanted <= set(table.columns) for table in self.tables)
+
+    def cells(self, columns: Iterable[str]) -> Cells:
+        """What the round says of the joint table of some columns; it must speak of them."""
+        wanted = tuple(sorted(columns))
+        if wanted not in self._seen:
+            self._seen[wanted] = Cells(self, wanted)
+        return self._seen[wanted]
+
+    def holding(self, columns: Columns) -> list[Table]:
+        """The tables with these columns."""
+        return [table for table in self.tables if set(columns) <= set(table.columns)]
+
+    def precision(self, columns: Columns) -> float:
+        """Of what all tables say together of a part of a question that is of these columns; 0 if none does."""
+        return sum(table.precision(columns) for table in self.holding(columns))
+
+
+class Cells:
+    """The best linear estimates of a joint table's counts within a round, and the covariances of questions to it."""
+
+    def __init__(self, of: Round, columns: Columns) -> None:
+        self.round, self.columns = of, columns
+        self.axes = [of.axes[name] for name in columns]
+        self.shape = tuple(axis.size for axis in self.axes)
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """The estimated count of every cell."""
+        found = np.zeros(self.shape)
+        for some in subsets(self.columns):
+            tables = self.round.holding(some)
+            weights = [table.precision(some) for table in tables]
+            told = sum(w * _ordered(t, some) for w, t in zip(weights, tables, strict=True)) / sum(weights)
+            others = math.prod(n for name, n in zip(self.columns, self.shape, strict=True) if name not in some)
+            found += _lifted(_centred(np.asarray(told)), some, self.columns) / others
+        return found
+
+    def total(self, question: FloatArray) -> float:
+        """The sum over cells of a question's coefficients times counts."""
+        return float((question * self.counts).sum())
+
+    def parts(self, question: FloatArray) -> Parts:
+        """The orthogonal parts of a question."""
+        return split(np.broadcast_to(question, self.shape), self.columns)
+
+    def covariance(self, one: FloatArray, other: FloatArray) -> float:
+        """The covariance of two questions' noise."""
+        return covariance(self.round, self.parts(one), self.parts(other))
+
+    def variance(self, question: FloatArray) -> float:
+        """The variance of a question's noise."""
+        parts = self.parts(question)
+        return covariance(self.round, parts, parts)
+
+
+def covariance(of: Round, one: Parts, other: Parts) -> float:
+    """Of what a round says of two questions, by their parts."""
+    common = one.keys() & other.keys()
+    return sum(float((one[some] * other[some]).sum()) / of.precision(some) for some in sorted(common))
+
+
+def subsets(columns: Columns) -> Iterator[Columns]:
+    """All subsets, in order.
+
+    >>> list(subsets(("a", "b")))
+    [(), ('a',), ('b',), ('a', 'b')]
+    """
+    for bits in range(1 << len(columns)):
+        yield tuple(name for i, name in enumerate(columns) if bits >> i & 1)
+
+
+def split(question: FloatArray, columns: Columns) -> Parts:
+    """A function of columns as the sum of orthogonal parts, those that are nothing but rounding left out.
+
+    >>> parts = split(np.array([[1.0, 2.0], [3.0, 4.0]]), ("a", "b"))
+    >>> {some: part.tolist() for some, part in parts.items()}
+    {(): 2.5, ('b',): [-0.5, 0.5], ('a',): [-1.0, 1.0]}
+    """
+    size = float(np.abs(question).max(initial=0.0))
+    parts: Parts = {(): np.asarray(question, dtype=np.float64)}
+    for name in columns:
+        found: Parts = {}
+        for some, part in parts.items():
+            axis = len(some)  # the columns that are taken so far stand first, and the others in order behind them
+            mean = part.mean(axis=axis, keepdims=True)
+            found[some] = mean.squeeze(axis)
+            found[(*some, name)] = part - mean
+        parts = found
+    return {some: part for some, part in parts.items() if np.abs(part).max(initial=0.0) > NO_PART * size}
+
+
+def _ordered(table: Table, columns: Columns) -> FloatArray:
+    """A table's marginal, axes in this order of columns."""
+    own = [name for name in table.columns if name in columns]
+    return table.marginal(columns).transpose([own.index(name) for name in columns])
+
+
+def _centred(counts: FloatArray) -> FloatArray:
+    """The part that is of all columns together."""
+    for axis in range(counts.ndim):
+        counts = counts - counts.mean(axis=axis, keepdims=True)
+    return counts
+
+
+def _lifted(part: FloatArray, some: Columns, columns: Columns) -> FloatArray:
+    """With an axis of length one for each of the other columns."""
+    return part.reshape([part.shape[some.index(name)] if name in some else 1 for name in columns])
+
+
+# --- reading answers
+
+
+def read_rounds(answers: Iterable[NoisyAnswer], layout: Layout) -> tuple[Round, ...]:
+    """The rounds that count cells, in the order of asking.
+
+    Args:
+        answers: The noisy answers of a release.
+        layout: Its layout: the columns, and the bins of answers that name none of their own.
+
+    Returns:
+        One for each answer of histograms or tables that fits the layout; what a file says of others may be anything.
+    """
+    return tuple(found for answer in answers if (found := _Reader(answer, layout).round()) is not None)
+
+
+class _Reader:
+    """One answer as a round."""
+
+    def __init__(self, answer: NoisyAnswer, layout: Layout) -> None:
+        self.answer, self.layout, self.what = answer, layout, answer.what
+        self.label = layout.label or ""  # no column has this name
+
+    def round(self) -> Round | None:
+        kind = self.what.get("kind")
+        if kind not in ("histograms", "tables") or self.layout.groups or not is_plausible(self.answer):
+            return None
+        try:
+            return self._histograms() if kind == "histograms" else self._tables()
+        except (_Unfit, IndexError, TypeError, ValueError, KeyError):
+            return None
+
+    def _histograms(self) -> Round:
+        axes = self._axes(self._seen_bins())
+        for axis in axes.values():
+            _insist(axis.nowhere == 0)
+        names = [name for name in axes if name != self.label]
+        _insist(self.what["nowhere"] == "first" and [axes[n].size - 1 for n in names] == list(self.what["bins"]))
+        classes = _whole(self.what["classes"])
+        _insist(classes == self.layout.classes)
+        sizes = [axes[name].size for name in names]
+        counts, sds = (self._numbers(each).reshape(classes, -1) for each in (self.answer.values, self.answer.sd))
+        ends = np.cumsum(sizes)
+        _insist(counts.shape[1] == ends[-1])
+        parts = zip(names, np.split(counts, ends[:-1], axis=1), np.split(sds, ends[:-1], axis=1), strict=True)
+        tables = tuple(self._table((self.label, name), part, sd) for name, part, sd in parts)
+        return Round(self.answer.name, "histograms", axes | self._label_axis(), tables)
+
+    def _tables(self) -> Round:
+        bins = self._seen_bins()
+        levels = [np.array([_whole(each) for each in level]) for level in self.what["levels"]]
+        _insist(self.what["nowhere"] == "last" and len(levels) == len(bins))
+        axes = self._axes(bins, levels) | self._label_axis()
+        _insist(_whole(self.what["classes"]) == self.layout.classes)
+        names = [*bins, self.label]
+        tables, start = [], 0
+        flat, sds = self._numbers(self.answer.values), self._numbers(self.answer.sd)
+        for places in self.what["tables"]:
+            columns = tuple(names[_whole(place)] for place in places)
+            _insist(len(set(columns)) == len(columns) and min(places) >= 0)
+            shape = tuple(axes[name].size for name in columns)
+            end = start + math.prod(shape)
+            _insist(end <= flat.size)
+            tables.append(self._table(columns, flat[start:end].reshape(shape), sds[start:end]))
+            start = end
+        _insist(start == flat.size)
+        return Round(self.answer.name, "tables", axes, tuple(tables))
+
+    def _numbers(self, numbers: FloatArray) -> FloatArray:
+        return np.broadcast_to(numbers, self.answer.values.shape)
+
+    def _table(self, columns: Columns, counts: FloatArray, sd: FloatArray) -> Table:
+        """Without the label, where there is none: it has one class, which is no column."""
+        _insist(np.ptp(sd) <= 1e-9 * sd.max())
+        if not self.label:
+            counts = counts.sum(axis=tuple(i for i, name in enumerate(columns) if not name))  # of one class
+            columns = tuple(name for name in columns if name)
+        return Table(columns, counts, float(sd.max()))
+
+    def _label_axis(self) -> dict[str, Axis]:
+        bins = self.layout.label_bins
+        return {} if bins is None else {self.label: Axis(self.label, bins, np.arange(bins.size), None)}
+
+    def _seen_bins(self) -> dict[str, Bins]:
+        """The columns that were seen, with the bins that they were seen in."""
+        places = [_whole(each) for each in self.what.get("columns", range(len(self.layout.names)))]
+        _insist(len(set(places)) == len(places) and min(places) >= 0)
+        own = {self.layout.names[place]: self.layout.bins[place] for place in places}
+        starts = self.what.get("starts")
+        if starts is None:
+            return own
+        return {name: _begun(bins, begin) for (name, bins), begin in zip(own.items(), starts, strict=True)}
+
+    def _axes(self, bins: Mapping[str, Bins], levels: Sequence[IntArray] | None = None) -> dict[str, Axis]:
+        if levels is None:
+            return {name: Axis(name, each, 1 + np.arange(each.size), 0) for name, each in bins.items()}
+        found = {}
+        for (name, each), level in zip(bins.items(), levels, strict=True):
+            _insist(len(level) == each.size + 1 and set(level[:-1].tolist()) == set(range(level[-1])))
+            found[name] = Axis(name, each, level[:-1], int(level[-1]))
+        return found
+
+
+class _Unfit(Exception):
+    """What a file says of an answer does not fit it."""
+
+
+def _insist(holds: Any) -> None:
+    if not holds:
+        raise _Unfit
+
+
+def _whole(number: Any) -> int:
+    _insist(type(number) is int)
+    return int(number)
+
+
+def _begun(bins: Bins, starts: Any) -> Bins:
+    """A column's bins that begin at these cells of its grid, that of missing values last."""
+    found = np.array([_whole(each) for each in starts])
+    if isinstance(bins, CategoryBins):
+        _insist(np.array_equal(found, bins.cell_starts))
+        return bins
+    if bins.column.missing:
+        _insist(found[-1] == bins.grid.size)
+        found = found[:-1]
+    _insist(len(found) and found[0] == 0 and (np.diff(found) > 0).all() and found[-1] < bins.grid.size)
+    return replace(bins, starts=found)
+
+
+def is_plausible(answer: NoisyAnswer) -> bool:
+    """Whether its numbers are such as counts and their noise may be."""
+    if not answer.values.size:
+        return False
+    return bool(max(np.abs(answer.values).max(), answer.sd.max(), 1.0 / answer.sd.min()) < PLAUSIBLE)

@@ -1,0 +1,157 @@
+"""Intervals for sums over rows, and for quotients of them, where cells hold more than one value.
+
+A question is about cells: in each, a row is counted surely, possibly, or not (a condition may cut it), and has a value
+between two ends (the ends of a bin; both the same where a bin is one value). Counts are not negative, so that for each
+theta the sum over counted rows of (value - theta) lies between two linear forms of the counts, an upper and a lower
+one. Each of them is known up to Gaussian noise. A theta that both allow is in the interval (Fieller 1954, where all
+cells are sure and single values): it holds the true mean whatever the cells hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sfumato.asking.evidence import Cells, FloatArray
+from sfumato.schema.conditions import Mask
+
+DOUBLINGS = 200  # of a step outwards, until a theta is no longer allowed
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some cells of a question, of one round.
+
+    Attributes:
+        cells: What the round says of them.
+        sure: Those whose rows are counted.
+        possible: Those whose rows may be counted.
+        low: The smallest value of a row in each.
+        high: The largest.
+    """
+
+    cells: Cells
+    sure: Mask
+    possible: Mask
+    low: FloatArray
+    high: FloatArray
+
+    def reflected(self) -> Piece:
+        """With the values' other signs."""
+        return replace(self, low=-self.high, high=-self.low)
+
+    def upper(self, theta: float) -> FloatArray:
+        """The coefficients of the largest that the sum of (value - theta) can be."""
+        above = self.high - theta
+        return np.where(self.sure, above, np.where(self.possible, np.maximum(above, 0.0), 0.0))
+
+    def middle(self) -> tuple[FloatArray, FloatArray]:
+        """The coefficients of a likely numerator and denominator: half of what is possible, the middles of values."""
+        counted = (self.sure.astype(np.float64) + self.possible) / 2.0
+        return counted * (self.low + self.high) / 2.0, counted
+
+    def squares(self, theta: float) -> FloatArray:
+        """The coefficients of the largest that the sum of squared (value - theta) can be."""
+        away = np.maximum(np.abs(self.low - theta), np.abs(self.high - theta))
+        return np.where(self.possible, away**2, 0.0)
+
+
+Pieces = Sequence[Piece]  # of one round each: their noise is independent
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A quotient and its standard error, both to first order, and an interval where there is one."""
+
+    estimate: float
+    se: float
+    interval: tuple[float, float] | None
+
+
+def total(pieces: Pieces, z: float) -> Ratio:
+    """The sum of values over the rows that are counted, and its interval: from none to all of what is cut."""
+    middle = [piece.middle()[0] for piece in pieces]
+    low, high = -_highest([piece.reflected() for piece in pieces], z), _highest(pieces, z)
+    estimate = sum(piece.cells.total(form) for piece, form in zip(pieces, middle, strict=True))
+    return Ratio(estimate, _sd(pieces, middle), (low, high))
+
+
+def ratio(pieces: Pieces, z: float, sampled: bool = False) -> Ratio:
+    """The mean value of the rows that are counted, and its interval; None where it would be unbounded.
+
+    With `sampled` the rows are independent draws of a population whose mean it is: the sum of (value - theta) has their
+    variance too.
+    """
+    halves = [piece.middle() for piece in pieces]
+    sums = sum(piece.cells.total(top) for piece, (top, _) in zip(pieces, halves, strict=True))
+    rows = sum(piece.cells.total(bottom) for piece, (_, bottom) in zip(pieces, halves, strict=True))
+    if not rows > 0.0:
+        return Ratio(math.nan, math.inf, None)
+    mean = sums / rows
+    noise = _sd(pieces, [top - mean * bottom for top, bottom in halves])
+    se = math.hypot(noise, _scatter(pieces, mean) if sampled else 0.0) / rows
+    if not _is_clear(pieces, z):
+        return Ratio(mean, se, None)
+    high = _end(pieces, z, mean, se, sampled)
+    low = -_end([piece.reflected() for piece in pieces], z, -mean, se, sampled)
+    return Ratio(mean, se, (low, high))
+
+
+def _highest(pieces: Pieces, z: float) -> float:
+    forms = [piece.upper(0.0) for piece in pieces]
+    return sum(piece.cells.total(form) for piece, form in zip(pieces, forms, strict=True)) + z * _sd(pieces, forms)
+
+
+def _sd(pieces: Pieces, forms: Sequence[FloatArray]) -> float:
+    """Of the noise on a sum of forms."""
+    return math.sqrt(sum(piece.cells.variance(form) for piece, form in zip(pieces, forms, strict=True)))
+
+
+def _scatter(pieces: Pieces, theta: float) -> float:
+    """The standard deviation that sampling gives to the sum of (value - theta)."""
+    return math.sqrt(max(sum(piece.cells.total(piece.squares(theta)) for piece in pieces), 0.0))
+
+
+def _is_clear(pieces: Pieces, z: float) -> bool:
+    """Whether noise leaves no doubt that rows are counted: then the interval is bounded."""
+    for counted in ([piece.sure for piece in pieces], [piece.possible for piece in pieces]):
+        forms = [mask.astype(np.float64) for mask in counted]
+        rows = sum(piece.cells.total(form) for piece, form in zip(pieces, forms, strict=True))
+        if not rows > z * _sd(pieces, forms):
+            return False
+    return True
+
+
+def _end(pieces: Pieces, z: float, mean: float, se: float, sampled: bool) -> float:
+    """The largest theta that the upper forms allow.
+
+    Between two ends of cells that may be counted the upper form is linear in theta, so what it allows is a convex
+    function of theta: where both ends are forbidden, all between them is. Beyond the last one it falls for good, since
+    rows are surely counted.
+    """
+
+    def allowed(theta: float) -> float:
+        forms = [piece.upper(theta) for piece in pieces]
+        most = sum(piece.cells.total(form) for piece, form in zip(pieces, forms, strict=True))
+        noise = _sd(pieces, forms)
+        return most + z * (math.hypot(noise, _scatter(pieces, theta)) if sampled else noise)
+
+    breaks = np.unique(np.concatenate([p.high[np.broadcast_to(p.possible & ~p.sure, p.high.shape)] for p in pieces]))
+    places = [*breaks.tolist()] or [mean]
+    step = max(se, abs(mean) * 1e-9, 1e-300)
+    above = next((t for t in _steps(places[-1], step) if allowed(t) < 0.0), math.inf)
+    below = next((t for t in _steps(places[0], -step) if allowed(t) >= 0.0), -math.inf)
+    inside = sorted({below, *places, above})
+    last = max(i for i, t in enumerate(inside) if t == below or (t != above and allowed(t) >= 0.0))
+    if not (math.isfinite(inside[last]) and math.isfinite(inside[last + 1])):
+        return inside[last] if math.isfinite(inside[last]) else inside[last + 1]
+    return float(brentq(allowed, inside[last], inside[last + 1], xtol=1e-9 * step + 1e-300, rtol=1e-12))
+
+
+def _steps(start: float, step: float) -> list[float]:
+    """Further and further away."""
+    return [start + step * 2.0**i for i in range(-1, DOUBLINGS)]

@@ -1,0 +1,371 @@
+"""The questions that a release answers: counts, shares, means and tables, each with its interval.
+
+Where the first look at a column has bins that a condition cuts, later looks may be finer. Then there are two ways to
+answer: from the first look, with all that the cut bins may hold; or with the cut bins taken from the last look, with
+the noise of its many bins. Which is narrower depends on the noise, so none is chosen: both are made with half of the
+error each, and the interval is what they have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato.asking.estimate import About, Estimate, Estimates
+from sfumato.asking.evidence import Axis, Columns, Round, read_rounds
+from sfumato.asking.model_answers import ModelRows
+from sfumato.asking.ratios import Piece, Pieces, Ratio, ratio, total
+from sfumato.asking.regions import Region, can_place, region_of, spread
+from sfumato.errors import ArgumentError
+from sfumato.schema.columns import Boolean, Number
+from sfumato.schema.conditions import Condition, parse
+from sfumato.schema.layout import OrderedBins
+from sfumato.text import one_line
+
+if TYPE_CHECKING:
+    from sfumato.release.release import Release
+
+NOT_NEGATIVE = (0.0, math.inf)
+SHARE = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a question is to be answered: how often intervals hold, and about what.
+
+    Attributes:
+        level: How often an interval holds the number.
+        about: 'table' or 'population'.
+
+    Raises:
+        ArgumentError: If they are out of their range.
+    """
+
+    level: float = 0.95
+    about: About = "table"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.level, (int, float)) or not 0.0 < self.level < 1.0:
+            raise ArgumentError(
+                f"the level of an interval lies between 0 and 1, like 0.95; it cannot be {self.level!r}"
+            )
+        if self.about not in ("table", "population"):
+            raise ArgumentError(f"an estimate is about 'table' or 'population', not {self.about!r}")
+
+    def z(self, ways: int = 1) -> float:
+        """Standard deviations on either side, where the error is divided among several ways."""
+        return float(-ndtri((1.0 - self.level) / (2.0 * ways)))
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A release that is asked."""
+
+    release: Release
+    rounds: tuple[Round, ...]
+
+    @classmethod
+    def of(cls, release: Release) -> Asked:
+        """Read the noisy answers of a release."""
+        return cls(release, read_rounds(release.answers, release.layout))
+
+    @cached_property
+    def model(self) -> ModelRows:
+        """What the model says where no answer does."""
+        return ModelRows(self.release, self._rows)
+
+    @cached_property
+    def _rows(self) -> float | None:
+        """About how many rows there are."""
+        if not self.rounds:
+            return None
+        cells = self.rounds[0].cells(())
+        return max(cells.total(np.array(1.0)), 0.0)
+
+    # --- questions
+
+    def count(self, where: str | None, manner: Manner) -> Estimate:
+        """How many rows a condition holds for."""
+        if manner.about == "population":
+            raise ArgumentError("a population has no count; ask for the share, or about='table'")
+        condition = self.condition(where)
+        columns = _columns(condition)
+        said = f"rows{_where(condition)}"
+        lacking = self.lacking(columns, condition)
+        if lacking:
+            return self._modelled(self.model.count(where), manner, lacking, said, NOT_NEGATIVE)
+        ways = self._ways(columns, condition, lambda axes, region: (region, np.array(1.0), np.array(1.0)))
+        found = _common([total(pieces, manner.z(len(ways))) for pieces in ways])
+        return self._estimate(found, manner, ways, _said(said, columns), NOT_NEGATIVE)
+
+    def share(self, where: str, manner: Manner) -> Estimate:
+        """The share of rows that a condition holds for, of those whose cells of its columns can be read."""
+        condition = self.condition(where)
+        if condition is None:
+            raise ArgumentError("a share is of the rows for which something holds: give it by where")
+        columns = _columns(condition)
+        said = f"the share of rows{_where(condition)}"
+        lacking = self.lacking(columns, condition)
+        if lacking:
+            return self._modelled(self.model.share(where), manner, lacking, said, SHARE)
+        ways = self._ways(columns, condition, lambda axes, region: (None, region.sure * 1.0, region.possible * 1.0))
+        found = _common([ratio(pieces, manner.z(len(ways)), manner.about == "population") for pieces in ways])
+        return self._estimate(found, manner, ways, _said(said, columns), SHARE)
+
+    def mean(self, column: str, by: str | None, where: str | None, manner: Manner) -> Estimate | Estimates:
+        """The mean of a column's numbers, of all rows, or of each group."""
+        self.check_numeric(column, "mean")
+        condition = self.condition(where)
+        if by is not None:
+            return self._by(column, by, condition, where, manner)
+        said = f"the mean of {one_line(column)} over rows{_where(condition)}"
+        columns = tuple(sorted({column, *_columns(condition)}))
+        lacking = self.lacking(columns, condition)
+        if lacking:
+            return self._modelled(self.model.mean(column, where), manner, lacking, said, self._bounds(column))
+        return self._mean(column, self._first(columns), condition, Region.everywhere(), manner, said)
+
+    def table(self, one: str, other: str, manner: Manner) -> Estimates:
+        """How many rows there are in each cell of the table of two columns."""
+        if manner.about == "population":
+            raise ArgumentError("a population has no counts; ask for shares, or about='table'")
+        for name in (one, other):
+            self.check_column(name)
+        if one == other:
+            raise ArgumentError(f"a table is of two columns, and {one!r} is both")
+        lacking = self.lacking((one, other), None)
+        said = f"rows by {one_line(one)} and {one_line(other)}"
+        if lacking:
+            keys, shares = self.model.table(one, other)
+            rows = math.nan if self._rows is None else self._rows
+            cells = [self._modelled(share * rows, manner, lacking, said, NOT_NEGATIVE) for share in shares]
+            return Estimates((one, other), tuple(keys), tuple(cells))
+        return self._cells(one, other, manner, said)
+
+    # --- what they are made of
+
+    def condition(self, where: str | None) -> Condition | None:
+        """A condition, parsed and checked against the schema."""
+        if where is None:
+            return None
+        if not isinstance(where, str):
+            raise ArgumentError("where must be a condition in text, like 'age > 40'")
+        return parse(where, self.release.schema.columns)
+
+    def check_column(self, column: str) -> None:
+        """Refuse what is no column."""
+        if column not in self.release.schema.columns:
+            known = ", ".join(map(one_line, list(self.release.schema.columns)[:10]))
+            raise ArgumentError(f"there is no column {one_line(str(column))!r}; the release has {known}")
+
+    def check_numeric(self, column: str, what: str) -> None:
+        """Refuse a column that has no numbers."""
+        self.check_column(column)
+        described = self.release.schema.columns[column]
+        if not isinstance(described, (Number, Boolean)):
+            raise ArgumentError(f"a {what} is of numbers, and {one_line(column)!r} is a {described.type}")
+
+    def lacking(self, columns: Columns, condition: Condition | None) -> str:
+        """Why no answer speaks of the joint table of some columns; '' if one does."""
+        if not self.release.answers:
+            return "the release keeps no answers (it was saved compact)"
+        if not self.rounds:
+            return f"mechanism {one_line(self.release.mechanism)} keeps no counts of cells for such columns"
+        layout = self.release.layout
+        for name in columns:
+            if name not in layout.names and name != layout.label:
+                return f"{one_line(name)} is computed from other columns, and no answer is about it"
+        if condition is not None:
+            bins = {name: axis.bins for name, axis in self.rounds[0].axes.items()}
+            if not can_place(condition, bins):
+                return "the condition calculates with columns, or compares them, and answers count cells"
+        if any(each.speaks_of(columns) for each in self.rounds):
+            return ""
+        return f"no table of {' x '.join(map(one_line, columns))} was bought"
+
+    def _first(self, columns: Columns) -> Round:
+        """The round that answers: the first that speaks of these columns, which its own noise did not decide."""
+        return next(each for each in self.rounds if each.speaks_of(columns))
+
+    def _finer(self, first: Round, columns: Columns) -> Round | None:
+        """The last look at the columns that the first look had too; None where there is no other."""
+        looks = [each for each in self.rounds if each.kind == "histograms" and each.speaks_of(columns)]
+        return looks[-1] if looks and looks[0] is first and len(looks) > 1 else None
+
+    def _ways(self, columns: Columns, condition: Condition | None, question: Question) -> list[Pieces]:
+        """The ways to answer a question: from the first round, and where it cuts bins, with those of the last look."""
+        first = self._first(columns)
+        region = _region(condition, first)
+        whole = _piece(first, columns, question(first.axes, region), Region.everywhere())
+        finer = self._finer(first, columns)
+        cut = [name for name in columns if isinstance(first.axes[name].bins, OrderedBins)]
+        if finer is None or not region.cut.any() or len(cut) != 1:
+            return [[whole]]
+        inner = _region(condition, finer)
+        kept = Region(region.columns, ~region.cut, ~region.cut)
+        within = _of_parents(region, first.axes[cut[0]], finer.axes[cut[0]], cut[0])
+        pieces = [
+            _piece(first, columns, question(first.axes, region), kept),
+            _piece(finer, columns, question(finer.axes, inner), within),
+        ]
+        return [[whole], pieces]
+
+    def _mean(
+        self, column: str, of: Round, condition: Condition | None, group: Region, manner: Manner, said: str
+    ) -> Estimate:
+        columns = tuple(sorted({column, *_columns(condition), *group.columns}))
+        axis = of.axes[column]
+        low, high = axis.ranges
+        known = Region((column,), axis.known, axis.known)
+        asked = (
+            _region(condition, of) & known & group,
+            spread(low, (column,), columns),
+            spread(high, (column,), columns),
+        )
+        ways: list[Pieces] = [[_piece(of, columns, asked, Region.everywhere())]]
+        found = ratio(ways[0], manner.z(), manner.about == "population")
+        return self._estimate(found, manner, ways, _said(said, columns, low, high), self._bounds(column))
+
+    def _by(self, column: str, by: str, condition: Condition | None, where: str | None, manner: Manner) -> Estimates:
+        self.check_column(by)
+        said = f"the mean of {one_line(column)} over rows{_where(condition)}"
+        columns = tuple(sorted({column, by, *_columns(condition)}))
+        lacking = self.lacking(columns, condition)
+        if lacking:
+            keys, means = self.model.means(column, by, where)
+            made = [self._modelled(mean, manner, lacking, said, self._bounds(column)) for mean in means]
+            return Estimates((by,), tuple((key,) for key in keys), tuple(made))
+        of = self._first(columns)
+        axis = of.axes[by]
+        levels = [i for i in range(axis.size) if i != axis.nowhere]
+        names = axis.names()
+        found = []
+        for i in levels:
+            here = np.arange(axis.size) == i
+            found.append(self._mean(column, of, condition, Region((by,), here, here), manner, said))
+        return Estimates((by,), tuple((names[i],) for i in levels), tuple(found))
+
+    def _cells(self, one: str, other: str, manner: Manner, said: str) -> Estimates:
+        cells = self._first((one, other)).cells((one, other))
+        axes = [cells.round.axes[one], cells.round.axes[other]]
+        names = [axis.names() for axis in axes]
+        keys, found = [], []
+        unit = np.zeros(cells.shape)
+        unit[(0,) * unit.ndim] = 1.0  # all cells have the same noise
+        sd = math.sqrt(cells.variance(unit))
+        counts = cells.counts if cells.columns == (one, other) else cells.counts.T
+        for i in range(axes[0].size):
+            for j in range(axes[1].size):
+                if i != axes[0].nowhere and j != axes[1].nowhere:
+                    keys.append((names[0][i], names[1][j]))
+                    value = float(counts[i, j])
+                    each = Ratio(value, sd, (value - manner.z() * sd, value + manner.z() * sd))
+                    found.append(each)
+        made = [self._told(each, manner, (cells.round,), cells.columns, said, NOT_NEGATIVE) for each in found]
+        return Estimates((one, other), tuple(keys), tuple(made))
+
+    # --- estimates
+
+    def _estimate(
+        self, found: Ratio, manner: Manner, ways: Sequence[Pieces], said: str, possible: tuple[float, float]
+    ) -> Estimate:
+        pieces = [piece for way in ways for piece in way]
+        rounds = tuple({piece.cells.round.name: piece.cells.round for piece in pieces}.values())
+        return self._told(found, manner, rounds, pieces[0].cells.columns, said, possible)
+
+    def _told(
+        self,
+        found: Ratio,
+        manner: Manner,
+        rounds: Sequence[Round],
+        columns: Columns,
+        said: str,
+        possible: tuple[float, float],
+    ) -> Estimate:
+        reason = "" if found.interval is not None else "noise does not tell the number of such rows from none"
+        se = found.se if math.isfinite(found.se) else None
+        rests = tuple(rests_on(each, columns) for each in rounds)
+        return Estimate(found.estimate, se, found.interval, manner.level, manner.about, rests, reason, said, possible)
+
+    def _modelled(
+        self, value: float, manner: Manner, reason: str, said: str, possible: tuple[float, float]
+    ) -> Estimate:
+        told = f"{reason}; this is the model's own estimate"
+        return Estimate(value, None, None, manner.level, manner.about, (), told, said, possible)
+
+    def _bounds(self, column: str) -> tuple[float, float]:
+        described = self.release.schema.columns[column]
+        return (described.span.low, described.span.high) if isinstance(described, Number) else SHARE
+
+
+Question = Callable[[Any, Region], tuple[Region | None, Any, Any]]  # counted cells (None: all that can be read), values
+
+
+def rests_on(of: Round, columns: Columns) -> str:
+    """The name of an answer, and of the table in it."""
+    return of.name if of.kind == "histograms" or not columns else f"{of.name}: {' x '.join(map(one_line, columns))}"
+
+
+def _columns(condition: Condition | None) -> Columns:
+    return () if condition is None else tuple(sorted(condition.columns()))
+
+
+def _region(condition: Condition | None, of: Round) -> Region:
+    return Region.everywhere() if condition is None else region_of(condition, dict(of.axes))
+
+
+def _piece(of: Round, columns: Columns, asked: tuple[Region | None, Any, Any], within: Region) -> Piece:
+    """A question about the cells of some columns, of those within a region."""
+    counted, low, high = asked
+    region = (Region.readable(of, columns) if counted is None else counted) & within
+    cells = of.cells(columns)
+    sure, possible = (
+        np.broadcast_to(spread(mask, region.columns, cells.columns), cells.shape)
+        for mask in (region.sure, region.possible)
+    )
+    ends = (np.broadcast_to(np.asarray(end, dtype=np.float64), cells.shape) for end in (low, high))
+    return Piece(cells, sure, possible, *ends)
+
+
+def _of_parents(region: Region, first: Axis, finer: Axis, column: str) -> Region:
+    """The cells of a later look that lie in cells which a condition cuts in the first."""
+    assert isinstance(first.bins, OrderedBins)
+    assert isinstance(finer.bins, OrderedBins)
+    parent = np.searchsorted(first.bins.starts, finer.bins.starts, "right") - 1
+    levels = np.zeros(finer.size, dtype=np.int64)
+    levels[finer.level[: len(parent)]] = first.level[parent]
+    if finer.bins.missing >= 0:
+        levels[finer.level[finer.bins.missing]] = first.level[first.bins.missing]
+    cut = np.take(region.cut, levels, axis=region.columns.index(column))
+    return Region(region.columns, cut, cut)
+
+
+def _common(found: Sequence[Ratio]) -> Ratio:
+    """The narrowest of several answers, with what all their intervals have in common; all of them, if nothing."""
+    bounded = [(each, each.interval) for each in found if each.interval is not None]
+    if not bounded:
+        return found[0]
+    best, _ = min(bounded, key=lambda pair: pair[1][1] - pair[1][0])
+    lows, highs = [low for _, (low, _) in bounded], [high for _, (_, high) in bounded]
+    low, high = max(lows), min(highs)
+    if low > high:
+        low, high = min(lows), max(highs)
+    return Ratio(min(max(best.estimate, low), high), best.se, (low, high))
+
+
+def _where(condition: Condition | None) -> str:
+    return "" if condition is None else f" with {one_line(str(condition))}"
+
+
+def _said(said: str, columns: Columns, low: Any = None, high: Any = None) -> str:
+    """The estimand: of which rows, and how their cells are read."""
+    if not columns:
+        return f"{said} that count"
+    binned = ", anywhere in its bin" if low is not None and np.any(low < high) else ""
+    return f"{said}, of rows that count, whose cells can be read, clamped to their bounds{binned}"

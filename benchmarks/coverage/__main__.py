@@ -1,13 +1,13 @@
 """Measure how often intervals hold what they are about, or write the page.
 
-    python -m benchmarks.coverage [--population simulated] [--rows 1000,10000] [--epsilon 1] [--mode answers] \\
+    python -m benchmarks.coverage [--population simulated] [--rows 1000,10000] [--epsilon 1] [--mode linear] \\
         [--releases 100]
     python -m benchmarks.coverage --page
 
 A cell (population, rows, epsilon, mode) that has its releases is left as it is, and one that was stopped goes on where
-it stood: every block of releases is kept as soon as it is measured, in results/. Modes: `answers`, releases whose
-rounds were asked without solving the tilt between them, and whose intervals rest on the noisy answers; `solved`, whole
-fits, whose synthetic rows and draws are analysed.
+it stood: every block of releases is kept as soon as it is measured, in results/. Modes: `linear` and `functions`, what
+is asked of releases whose rounds were asked without solving the tilt between them, and whose intervals rest on the
+noisy answers; `solved`, whole fits, whose synthetic rows and draws are analysed.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.coverage import cells, page
-from benchmarks.coverage.cells import ANSWERS, RESULTS, SOLVED, Cell
+from benchmarks.coverage.cells import FUNCTIONS, LINEAR, MODES, RESULTS, SOLVED, Cell
 from benchmarks.coverage.measuring import measure
 from benchmarks.coverage.populations import POPULATIONS
 
 EPSILONS = (0.5, 1.0, 4.0)
 ROWS = {"simulated": (1_000, 10_000, 100_000), "adult": (32_561,)}
 RELEASES = {
-    ("simulated", ANSWERS): 1000,
-    ("simulated", SOLVED): 200,
-    ("adult", ANSWERS): 300,
-    ("adult", SOLVED): 300,
+    "simulated": {LINEAR: 1000, FUNCTIONS: 1000, SOLVED: 200},
+    "adult": {LINEAR: 300, FUNCTIONS: 300, SOLVED: 300},
 }
 
 
@@ -38,14 +36,14 @@ def main(words: Sequence[str] | None = None, folder: Path = RESULTS) -> None:
     parser.add_argument("--population", type=_listed, default=list(POPULATIONS), help="of which tables are drawn")
     parser.add_argument("--rows", type=_listed, help="of a table, all numbers by default")
     parser.add_argument("--epsilon", type=_listed, default=EPSILONS, help="0.5, 1 and 4 by default")
-    parser.add_argument("--mode", type=_listed, default=[ANSWERS, SOLVED], help="answers, solved, or both")
+    parser.add_argument("--mode", type=_listed, default=MODES, help="linear, functions, solved; all by default")
     parser.add_argument("--releases", type=int, help="of a cell at the most, for now")
     parser.add_argument("--page", action="store_true", help="write docs/coverage.md from what was measured")
     said = parser.parse_args(words)
     if unknown := [name for name in said.population if name not in POPULATIONS]:
         parser.error(f"no population {unknown[0]!r}; there are {', '.join(POPULATIONS)}")
-    if unknown := [name for name in said.mode if name not in (ANSWERS, SOLVED)]:
-        parser.error(f"no mode {unknown[0]!r}; there are {ANSWERS}, {SOLVED}")
+    if unknown := [name for name in said.mode if name not in MODES]:
+        parser.error(f"no mode {unknown[0]!r}; there are {', '.join(MODES)}")
     if said.page:
         page.write(cells.load(folder))
         return
@@ -53,7 +51,7 @@ def main(words: Sequence[str] | None = None, folder: Path = RESULTS) -> None:
     rows = None if said.rows is None else [int(each) for each in said.rows]
     for key in wanted(said.population, rows, [float(each) for each in said.epsilon], said.mode):
         cell = known.get(key) or Cell(*key)
-        number = RELEASES[cell.population, cell.mode]
+        number = RELEASES[cell.population][cell.mode]
         number = number if said.releases is None else min(number, said.releases)
         if cell.releases < number:
             measure(cell, number, partial(Cell.save, folder=folder), command(cell, number))

@@ -1,6 +1,4 @@
-"""Analyses of rows as anybody does them, with the intervals of a textbook: of synthetic rows taken for real ones, and of
-draws of the population that are combined.
-"""
+"""Analyses of rows with the intervals of a textbook: of synthetic rows taken for real ones, and of combined draws."""
 
 from __future__ import annotations
 

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-ANSWERS, SOLVED = "answers", "solved"  # releases whose answers alone are there, and those whose tilt is solved
+# What is measured of releases: what is linear in their answers and quotients of it, functions of those, both without
+# solving the tilt; and, with the tilt solved, what rows of the model say.
+LINEAR, FUNCTIONS, SOLVED = "linear", "functions", "solved"
+MODES = (LINEAR, FUNCTIONS, SOLVED)
 
 
 @dataclass

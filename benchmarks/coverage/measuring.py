@@ -6,18 +6,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from experiments.provenance import made_by
 
 from benchmarks.coverage.analyses import ANALYSES, from_draws, from_rows
-from benchmarks.coverage.cells import ANSWERS, SOLVED, Cell, Tally
+from benchmarks.coverage.cells import FUNCTIONS, LINEAR, SOLVED, Cell, Tally
 from benchmarks.coverage.populations import POPULATIONS
-from benchmarks.coverage.questions import QUESTIONS, Question, Rows
+from benchmarks.coverage.questions import BETWEEN, QUESTIONS, Question, Rows
 from benchmarks.coverage.releasing import Source
+from sfumato.asking import model_answers
 from sfumato.release.release import Release
 
-BLOCKS = {ANSWERS: 50, SOLVED: 10}  # releases of a block
+BLOCKS = {LINEAR: 50, FUNCTIONS: 50, SOLVED: 10}  # releases of a block
+FEW = 50  # rows of the model, for answers that have no interval
 Figures = dict[str, Tally]
 
 
@@ -44,11 +47,13 @@ def one_release(cell: Cell, source: Source, seed: int, figures: Figures) -> None
     """Draw a table, release it, and see what its intervals hold. The seed makes both."""
     rng = np.random.default_rng([seed, cell.rows])
     table = source.draw(cell.rows, rng)
-    release = source.release(table.batch, seed, solved=cell.mode != ANSWERS)
-    if cell.mode == ANSWERS:
-        for question in QUESTIONS[cell.population]:
-            for about in question.abouts:
-                asked(question, about, release, table if about == "table" else source.rows, figures)
+    release = source.release(table.batch, seed, solved=cell.mode == SOLVED)
+    if cell.mode != SOLVED:
+        questions = [each for each in QUESTIONS[cell.population] if (each.kind in BETWEEN) == (cell.mode == FUNCTIONS)]
+        with patch.object(model_answers, "MODEL_ROWS", FEW):
+            for question in questions:
+                for about in question.abouts:
+                    asked(question, about, release, table if about == "table" else source.rows, figures)
         return
     analyses = ANALYSES[cell.population]
     for said, way in (("rows", from_rows), ("draws", from_draws)):

@@ -45,9 +45,9 @@ def measure(cell: Cell, wanted: int, save: Callable[[Cell], None], command: str)
 
 def one_release(cell: Cell, source: Source, seed: int, figures: Figures) -> None:
     """Draw a table, release it, and see what its intervals hold. The seed makes both."""
-    rng = np.random.default_rng([seed, cell.rows])
+    rng = np.random.default_rng([seed, cell.rows, round(1000 * cell.epsilon)])
     table = source.draw(cell.rows, rng)
-    release = source.release(table.batch, seed, solved=cell.mode == SOLVED)
+    release = source.release(table.batch, int(rng.integers(1 << 62)), solved=cell.mode == SOLVED)
     if cell.mode != SOLVED:
         questions = [each for each in QUESTIONS[cell.population] if (each.kind in BETWEEN) == (cell.mode == FUNCTIONS)]
         with patch.object(model_answers, "MODEL_ROWS", FEW):

@@ -2,6 +2,7 @@
 
     python -m benchmarks.coverage [--population simulated] [--rows 1000,10000] [--epsilon 1] [--mode linear] \\
         [--releases 100]
+    python -m benchmarks.coverage --widths
     python -m benchmarks.coverage --page
 
 A cell (population, rows, epsilon, mode) that has its releases is left as it is, and one that was stopped goes on where
@@ -13,15 +14,21 @@ noisy answers; `solved`, whole fits, whose synthetic rows and draws are analysed
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.coverage import cells, page
+import numpy as np
+from experiments.provenance import made_by
+
+from benchmarks.coverage import cells, page, widths
 from benchmarks.coverage.cells import FUNCTIONS, LINEAR, MODES, RESULTS, SOLVED, Cell
 from benchmarks.coverage.measuring import measure
 from benchmarks.coverage.populations import POPULATIONS
+from benchmarks.coverage.releasing import Source
 
+COMPARED_RELEASES = 3
 EPSILONS = (0.5, 1.0, 4.0)
 ROWS = {"simulated": (1_000, 10_000, 100_000), "adult": (32_561,)}
 RELEASES = {
@@ -38,6 +45,7 @@ def main(words: Sequence[str] | None = None, folder: Path = RESULTS) -> None:
     parser.add_argument("--epsilon", type=_listed, default=EPSILONS, help="0.5, 1 and 4 by default")
     parser.add_argument("--mode", type=_listed, default=MODES, help="linear, functions, solved; all by default")
     parser.add_argument("--releases", type=int, help="of a cell at the most, for now")
+    parser.add_argument("--widths", action="store_true", help="hold widths against the best linear combinations")
     parser.add_argument("--page", action="store_true", help="write docs/coverage.md from what was measured")
     said = parser.parse_args(words)
     if unknown := [name for name in said.population if name not in POPULATIONS]:
@@ -46,6 +54,9 @@ def main(words: Sequence[str] | None = None, folder: Path = RESULTS) -> None:
         parser.error(f"no mode {unknown[0]!r}; there are {', '.join(MODES)}")
     if said.page:
         page.write(cells.load(folder))
+        return
+    if said.widths:
+        compare_widths(said.population, [float(each) for each in said.epsilon], folder)
         return
     known = cells.load(folder)
     rows = None if said.rows is None else [int(each) for each in said.rows]
@@ -68,6 +79,24 @@ def wanted(
             for number in ROWS[name] if rows is None else rows:
                 for epsilon in epsilons:
                     yield name, number, epsilon, mode
+
+
+def compare_widths(populations: Sequence[str], epsilons: Sequence[float], folder: Path) -> None:
+    """Write the ratios of a few whole fits of every table."""
+    found = []
+    for name, rows, epsilon, _ in wanted(populations, None, epsilons, [SOLVED]):
+        source = Source.of(POPULATIONS[name](), rows, epsilon, 1.0 / rows)
+        rng = np.random.default_rng(rows)
+        made = [source.release(source.draw(rows, rng).batch, seed, solved=True) for seed in range(COMPARED_RELEASES)]
+        several = [widths.ratios(release, widths.COMPARED[name]) for release in made]
+        for question in dict.fromkeys(key for each in several for key in each):
+            first, whole = np.mean([each[question] for each in several if question in each], axis=0).tolist()
+            place = {"population": name, "rows": rows, "epsilon": epsilon}
+            found.append(place | {"question": question, "first": round(first, 4), "all": round(whole, 4)})
+        print(f"{name}, {rows} rows, epsilon {epsilon:g}: compared", flush=True)
+    said = made_by("python -m benchmarks.coverage --widths") | {"releases": COMPARED_RELEASES, "ratios": found}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / page.WIDTHS).write_text(json.dumps(said, indent=1) + "\n")
 
 
 def command(cell: Cell, releases: int) -> str:

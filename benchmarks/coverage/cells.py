@@ -110,5 +110,5 @@ class Cell:
 
 def load(folder: Path = RESULTS) -> dict[tuple[str, int, float, str], Cell]:
     """All cells that were measured."""
-    cells = [Cell(**json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
+    cells = [Cell(**json.loads(path.read_text())) for path in sorted(folder.glob("*.*.json"))]
     return {(cell.population, cell.rows, cell.epsilon, cell.mode): cell for cell in cells}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sfumato.asking.estimate import About, Estimate, Estimates
 
@@ -95,6 +95,28 @@ class Asks:
 
         return self._asked.mean(column, by, where, Manner(level, about))
 
+    def quantile(
+        self, column: str, q: float, *, where: str | None = None, level: float = 0.95, about: About = "table"
+    ) -> Estimate:
+        """The smallest number that a share q of rows is at or below: the median for 0.5.
+
+        Args:
+            column: A column of numbers.
+            q: Between 0 and 1.
+            where: A condition.
+            level: How often the interval holds the quantile.
+            about: 'table', or 'population' for what the rows are independent draws of.
+
+        Returns:
+            The estimate, whose interval is of whole bins, without a standard error.
+
+        Raises:
+            ArgumentError: If an argument is out of its range.
+        """
+        from sfumato.asking.release_questions import Manner
+
+        return self._asked.quantile(column, q, where, Manner(level, about))
+
     def table(self, one: str, other: str, *, level: float = 0.95, about: About = "table") -> Estimates:
         """How many rows there are in each cell of the table of two columns, in the bins of the answer that has it.
 
@@ -113,3 +135,50 @@ class Asks:
         from sfumato.asking.release_questions import Manner
 
         return self._asked.table(one, other, Manner(level, about))
+
+    def correlation(self, one: str, other: str, *, level: float = 0.95, about: About = "table") -> Estimate:
+        """The correlation of two columns of numbers, each number taken as the middle of its bin.
+
+        Args:
+            one: A column of numbers, or of truth values.
+            other: Another one.
+            level: How often the interval holds the correlation.
+            about: 'table', or 'population' for what the rows are independent draws of.
+
+        Returns:
+            The estimate, with an interval by the delta method where a table of both was bought.
+
+        Raises:
+            ArgumentError: If an argument is out of its range.
+        """
+        from sfumato.asking.release_questions import Manner
+
+        return self._asked.correlation(one, other, Manner(level, about))
+
+    def regress(
+        self,
+        formula: str,
+        kind: Literal["linear", "logistic"] = "linear",
+        *,
+        level: float = 0.95,
+        about: About = "table",
+    ) -> Estimates:
+        """The coefficients of a regression of the binned columns.
+
+        Args:
+            formula: What is explained by what: "hours ~ age + sex". Numbers are taken as the middles of their bins,
+                categories as indicators of each level but the first.
+            kind: "linear", from tables of all pairs; or "logistic", from one table of all columns.
+            level: How often each interval holds its coefficient.
+            about: 'table', or 'population' for what the rows are independent draws of (of a linear one from pairs:
+                with residuals of one variance).
+
+        Returns:
+            One estimate for each term, with intervals by the delta method where the tables were bought.
+
+        Raises:
+            ArgumentError: If an argument is out of its range.
+        """
+        from sfumato.asking.release_questions import Manner
+
+        return self._asked.regress(formula, kind, Manner(level, about))

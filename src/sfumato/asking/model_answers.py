@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sfumato.release.release import Release
 
 MODEL_ROWS = 1 << 16
-MOST_GROUPS = 64  # of a column that has no bins of its own in the model's table
+LISTED_GROUPS = 64  # of a column that has no bins of its own in the model's table
 
 
 class ModelRows:
@@ -57,12 +57,21 @@ class ModelRows:
         """The mean of a column."""
         return float(self.numbers(column)[self.holds(where)].mean())
 
+    def quantile(self, column: str, q: float, where: str | None) -> float:
+        """The smallest number that a share q of a column is at or below."""
+        numbers = self.numbers(column)[self.holds(where)].dropna()
+        return float(np.quantile(numbers, q, method="inverted_cdf")) if len(numbers) else math.nan
+
     def means(self, column: str, by: str, where: str | None) -> tuple[list[Any], list[float]]:
         """The mean of a column in each group."""
         held = self.holds(where)
         groups = self.groups(by)[held]
         means = self.numbers(column)[held].groupby(groups).mean()
         return means.index.tolist(), [float(each) for each in means]
+
+    def correlation(self, one: str, other: str) -> float:
+        """The correlation of two columns."""
+        return float(self.numbers(one).corr(self.numbers(other)))
 
     def table(self, one: str, other: str) -> tuple[list[tuple[Any, ...]], list[float]]:
         """The share of rows in each cell of the table of two columns."""
@@ -72,9 +81,9 @@ class ModelRows:
     def groups(self, column: str) -> pd.Series[Any]:
         """What group each row is in: its value, or a range of values."""
         cells = self.frame[column].reset_index(drop=True)
-        if cells.nunique() <= MOST_GROUPS:
+        if cells.nunique() <= LISTED_GROUPS:
             return cells.map(lambda value: value, na_action="ignore").astype(object).where(cells.notna(), "missing")
-        cut = pd.qcut(cells.rank(method="first"), MOST_GROUPS // 4, labels=False)
+        cut = pd.qcut(cells.rank(method="first"), LISTED_GROUPS // 4, labels=False)
         ends = cells.groupby(cut).agg(["min", "max"])
         names = {place: f"{low}..{high}" for place, low, high in ends.itertuples()}
         return cut.map(names).where(cells.notna(), "missing")

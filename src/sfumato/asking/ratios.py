@@ -75,7 +75,7 @@ class Ratio:
 def total(pieces: Pieces, z: float) -> Ratio:
     """The sum of values over the rows that are counted, and its interval: from none to all of what is cut."""
     middle = [piece.middle()[0] for piece in pieces]
-    low, high = -_highest([piece.reflected() for piece in pieces], z), _highest(pieces, z)
+    low, high = -highest([piece.reflected() for piece in pieces], z), highest(pieces, z)
     estimate = sum(piece.cells.total(form) for piece, form in zip(pieces, middle, strict=True))
     return Ratio(estimate, _sd(pieces, middle), (low, high))
 
@@ -94,16 +94,23 @@ def ratio(pieces: Pieces, z: float, sampled: bool = False) -> Ratio:
     mean = sums / rows
     noise = _sd(pieces, [top - mean * bottom for top, bottom in halves])
     se = math.hypot(noise, _scatter(pieces, mean) if sampled else 0.0) / rows
-    if not _is_clear(pieces, z):
+    if not is_clear(pieces, z):
         return Ratio(mean, se, None)
     high = _end(pieces, z, mean, se, sampled)
     low = -_end([piece.reflected() for piece in pieces], z, -mean, se, sampled)
     return Ratio(mean, se, (low, high))
 
 
-def _highest(pieces: Pieces, z: float) -> float:
-    forms = [piece.upper(0.0) for piece in pieces]
-    return sum(piece.cells.total(form) for piece, form in zip(pieces, forms, strict=True)) + z * _sd(pieces, forms)
+def highest(pieces: Pieces, z: float, sampled: bool = False) -> float:
+    """The largest that the sum of values over the rows that are counted may be."""
+    return _most(pieces, 0.0, z, sampled)
+
+
+def _most(pieces: Pieces, theta: float, z: float, sampled: bool) -> float:
+    """The largest that the sum of (value - theta) may be."""
+    forms = [piece.upper(theta) for piece in pieces]
+    most = sum(piece.cells.total(form) for piece, form in zip(pieces, forms, strict=True))
+    return most + z * math.hypot(_sd(pieces, forms), _scatter(pieces, theta) if sampled else 0.0)
 
 
 def _sd(pieces: Pieces, forms: Sequence[FloatArray]) -> float:
@@ -116,7 +123,7 @@ def _scatter(pieces: Pieces, theta: float) -> float:
     return math.sqrt(max(sum(piece.cells.total(piece.squares(theta)) for piece in pieces), 0.0))
 
 
-def _is_clear(pieces: Pieces, z: float) -> bool:
+def is_clear(pieces: Pieces, z: float) -> bool:
     """Whether noise leaves no doubt that rows are counted: then the interval is bounded."""
     for counted in ([piece.sure for piece in pieces], [piece.possible for piece in pieces]):
         forms = [mask.astype(np.float64) for mask in counted]
@@ -135,10 +142,7 @@ def _end(pieces: Pieces, z: float, mean: float, se: float, sampled: bool) -> flo
     """
 
     def allowed(theta: float) -> float:
-        forms = [piece.upper(theta) for piece in pieces]
-        most = sum(piece.cells.total(form) for piece, form in zip(pieces, forms, strict=True))
-        noise = _sd(pieces, forms)
-        return most + z * (math.hypot(noise, _scatter(pieces, theta)) if sampled else noise)
+        return _most(pieces, theta, z, sampled)
 
     breaks = np.unique(np.concatenate([p.high[np.broadcast_to(p.possible & ~p.sure, p.high.shape)] for p in pieces]))
     places = [*breaks.tolist()] or [mean]

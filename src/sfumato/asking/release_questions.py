@@ -9,9 +9,10 @@ error each, and the interval is what they have in common.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +21,22 @@ from scipy.special import ndtri
 from sfumato.asking.estimate import About, Estimate, Estimates
 from sfumato.asking.evidence import Axis, Columns, Round, read_rounds
 from sfumato.asking.model_answers import ModelRows
-from sfumato.asking.ratios import Piece, Pieces, Ratio, ratio, total
+from sfumato.asking.quantiles import Bin, below, crossing, hull, in_order, levels_as_bins
+from sfumato.asking.ratios import Piece, Pieces, Ratio, is_clear, ratio, total
 from sfumato.asking.regions import Region, can_place, region_of, spread
+from sfumato.asking.regressions import (
+    Coefficient,
+    Formula,
+    LinearModel,
+    LogisticModel,
+    Sources,
+    correlate,
+    fit_rows,
+)
 from sfumato.errors import ArgumentError
-from sfumato.schema.columns import Boolean, Number
+from sfumato.schema.columns import Boolean, Listed, Number
 from sfumato.schema.conditions import Condition, parse
-from sfumato.schema.layout import OrderedBins
+from sfumato.schema.layout import IntArray, OrderedBins
 from sfumato.text import one_line
 
 if TYPE_CHECKING:
@@ -33,6 +44,9 @@ if TYPE_CHECKING:
 
 NOT_NEGATIVE = (0.0, math.inf)
 SHARE = (0.0, 1.0)
+CORRELATION = (-1.0, 1.0)
+ANY = (-math.inf, math.inf)
+BINNED = ", of rows that count, whose cells can be read, as binned: a number is the middle of its bin"
 
 
 @dataclass(frozen=True)
@@ -131,6 +145,21 @@ class Asked:
             return self._modelled(self.model.mean(column, where), manner, lacking, said, self._bounds(column))
         return self._mean(column, self._first(columns), condition, Region.everywhere(), manner, said)
 
+    def quantile(self, column: str, q: float, where: str | None, manner: Manner) -> Estimate:
+        """The smallest number that a share q of rows is at or below."""
+        self.check_numeric(column, "quantile")
+        if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0.0 < q < 1.0:
+            raise ArgumentError(f"a quantile lies between 0 and 1, like 0.5 for the median, not at {q!r}")
+        condition = self.condition(where)
+        said = f"the {q:g}-quantile of {one_line(column)} over rows{_where(condition)}"
+        columns = tuple(sorted({column, *_columns(condition)}))
+        lacking = self.lacking(columns, condition)
+        if not lacking and not in_order(self._first(columns).axes[column]):
+            lacking = f"the levels of {one_line(column)} in its tables do not follow each other"
+        if lacking:
+            return self._modelled(self.model.quantile(column, q, where), manner, lacking, said, self._bounds(column))
+        return self._quantile(column, q, columns, condition, manner, said)
+
     def table(self, one: str, other: str, manner: Manner) -> Estimates:
         """How many rows there are in each cell of the table of two columns."""
         if manner.about == "population":
@@ -148,7 +177,92 @@ class Asked:
             return Estimates((one, other), tuple(keys), tuple(cells))
         return self._cells(one, other, manner, said)
 
+    def correlation(self, one: str, other: str, manner: Manner) -> Estimate:
+        """The correlation of two columns, each number taken as the middle of its level."""
+        for name in (one, other):
+            self.check_numeric(name, "correlation")
+        if one == other:
+            raise ArgumentError(f"a correlation is of two columns, and {one!r} is both")
+        columns = tuple(sorted((one, other)))
+        said = f"the correlation of {one_line(one)} and {one_line(other)}{BINNED}"
+        lacking = self.lacking(columns, None)
+        if lacking:
+            return self._modelled(self.model.correlation(one, other), manner, lacking, said, CORRELATION)
+        cells = self._first(columns).cells(columns)
+        found = correlate(cells, one, other)
+        if found.reason:
+            return self._modelled(self.model.correlation(one, other), manner, found.reason, said, CORRELATION)
+        return self._coefficient(found.coefficients[0], manner, (cells.round,), columns, said, CORRELATION)
+
+    def regress(self, formula: str, kind: str, manner: Manner) -> Estimates:
+        """The coefficients of a regression."""
+        asked = self._formula(formula, kind)
+        schema = self.release.schema.columns
+        said = f"coefficients of the {kind} regression {one_line(formula)}"
+        sources, lacking = self._sources(asked, kind)
+        if sources is not None:
+            model = LinearModel if kind == "linear" else LogisticModel
+            found = model(sources, asked, schema).fit()
+            if not found.reason:
+                rounds = tuple(dict.fromkeys(sources.rounds.values()))
+                keys = tuple((each.name,) for each in found.coefficients)
+                told = (
+                    self._coefficient(each, manner, rounds, asked.columns, f"{said}{BINNED}", ANY)
+                    for each in found.coefficients
+                )
+                return Estimates(("term",), keys, tuple(told))
+            lacking = found.reason
+        names, slopes = fit_rows(self.model.frame, asked, schema, kind)
+        made = tuple(self._modelled(each, manner, lacking, said, ANY) for each in slopes)
+        return Estimates(("term",), tuple((name,) for name in names), made)
+
     # --- what they are made of
+
+    def _formula(self, formula: str, kind: str) -> Formula:
+        """A formula, checked against the schema."""
+        if kind not in ("linear", "logistic"):
+            raise ArgumentError(f"a regression is 'linear' or 'logistic', not {one_line(str(kind))!r}")
+        asked = Formula.of(formula)
+        for name in asked.columns:
+            self.check_column(name)
+            described = self.release.schema.columns[name]
+            if not isinstance(described, (Number, Listed)):
+                told = f"and {one_line(name)!r} is a {described.type}"
+                raise ArgumentError(f"a regression is of numbers, categories and truth values, {told}")
+        response = self.release.schema.columns[asked.response]
+        if kind == "linear" and not isinstance(response, (Number, Boolean)):
+            raise ArgumentError(f"a linear regression explains numbers, and {one_line(asked.response)!r} is a category")
+        if kind == "logistic" and not (isinstance(response, Listed) and len(response.levels) == 2):
+            told = f"and {one_line(asked.response)!r} is no such column"
+            raise ArgumentError(f"a logistic regression explains a category of two values, or truth values, {told}")
+        return asked
+
+    def _sources(self, asked: Formula, kind: str) -> tuple[Sources | None, str]:
+        """Where a regression's sums come from; or why from nowhere."""
+        pairs = list(combinations(asked.columns, 2))
+        lacking = next((why for pair in pairs if (why := self.lacking(pair, None))), "")
+        if lacking:
+            return None, lacking
+        sources = Sources.of(self.rounds, asked.columns)
+        if sources is None:
+            return None, "not every pair of these columns is in a table of the same levels"
+        if kind == "logistic" and not sources.is_whole:
+            return None, f"no table of {' x '.join(map(one_line, asked.columns))} was bought, and pairs do not tell"
+        return sources, ""
+
+    def _coefficient(
+        self,
+        found: Coefficient,
+        manner: Manner,
+        rounds: Sequence[Round],
+        columns: Columns,
+        said: str,
+        possible: tuple[float, float],
+    ) -> Estimate:
+        se = found.se if manner.about == "table" else found.population_se
+        reach = manner.z() * se
+        each = Ratio(found.estimate, se, (found.estimate - reach, found.estimate + reach))
+        return self._told(each, manner, rounds, columns, said, possible)
 
     def condition(self, where: str | None) -> Condition | None:
         """A condition, parsed and checked against the schema."""
@@ -209,28 +323,52 @@ class Asked:
             return [[whole]]
         inner = _region(condition, finer)
         kept = Region(region.columns, ~region.cut, ~region.cut)
-        within = _of_parents(region, first.axes[cut[0]], finer.axes[cut[0]], cut[0])
+        within = _of_parents(region, first.axes[cut[0]], finer.axes[cut[0]])
         pieces = [
             _piece(first, columns, question(first.axes, region), kept),
             _piece(finer, columns, question(finer.axes, inner), within),
         ]
         return [[whole], pieces]
 
+    def _numbers(self, column: str, of: Round, columns: Columns, condition: Condition | None, group: Region) -> Piece:
+        """The rows that are counted, with a column's numbers as their values."""
+        axis = of.axes[column]
+        known = Region((column,), axis.known, axis.known)
+        ends = (spread(end, (column,), columns) for end in axis.ranges)
+        return _piece(of, columns, (_region(condition, of) & known & group, *ends), Region.everywhere())
+
     def _mean(
         self, column: str, of: Round, condition: Condition | None, group: Region, manner: Manner, said: str
     ) -> Estimate:
         columns = tuple(sorted({column, *_columns(condition), *group.columns}))
-        axis = of.axes[column]
-        low, high = axis.ranges
-        known = Region((column,), axis.known, axis.known)
-        asked = (
-            _region(condition, of) & known & group,
-            spread(low, (column,), columns),
-            spread(high, (column,), columns),
-        )
-        ways: list[Pieces] = [[_piece(of, columns, asked, Region.everywhere())]]
+        ways: list[Pieces] = [[self._numbers(column, of, columns, condition, group)]]
         found = ratio(ways[0], manner.z(), manner.about == "population")
-        return self._estimate(found, manner, ways, _said(said, columns, low, high), self._bounds(column))
+        return self._estimate(found, manner, ways, _said(said, columns, *of.axes[column].ranges), self._bounds(column))
+
+    def _quantile(
+        self, column: str, q: float, columns: Columns, condition: Condition | None, manner: Manner, said: str
+    ) -> Estimate:
+        first, sampled = self._first(columns), manner.about == "population"
+        axis = first.axes[column]
+        piece = self._numbers(column, first, columns, condition, Region.everywhere())
+        finer = self._finer(first, columns)
+        z = manner.z(1 if finer is None else 2)
+        if not is_clear([piece], z):
+            return self._estimate(Ratio(math.nan, math.nan, None), manner, [[piece]], said, self._bounds(column))
+        found = hull(levels_as_bins(piece, axis, q), z, sampled)
+        rounds: list[Pieces] = [[piece]]
+        if finer is not None and found is not None:
+            inner = self._numbers(column, finer, columns, condition, Region.everywhere())
+            found = hull(_within(found, piece, inner, axis, finer.axes[column], q), z, sampled) or found
+            rounds.append([inner])
+        along = tuple(i for i, name in enumerate(columns) if name != column)
+        counts = np.asarray((piece.middle()[1] * piece.cells.counts).sum(axis=along))[axis.known]
+        low, high = axis.ranges
+        middle = crossing(low[axis.known], high[axis.known], counts, q)
+        if found is not None:
+            middle = min(max(middle, found[0]), found[1])
+        said = _said(said, columns, *axis.ranges)
+        return self._estimate(Ratio(middle, math.nan, found), manner, rounds, said, self._bounds(column))
 
     def _by(self, column: str, by: str, condition: Condition | None, where: str | None, manner: Manner) -> Estimates:
         self.check_column(by)
@@ -333,17 +471,37 @@ def _piece(of: Round, columns: Columns, asked: tuple[Region | None, Any, Any], w
     return Piece(cells, sure, possible, *ends)
 
 
-def _of_parents(region: Region, first: Axis, finer: Axis, column: str) -> Region:
-    """The cells of a later look that lie in cells which a condition cuts in the first."""
+def _parents(first: Axis, finer: Axis) -> IntArray:
+    """For each level of a later look at an ordered column the level of the first that it lies in."""
     assert isinstance(first.bins, OrderedBins)
     assert isinstance(finer.bins, OrderedBins)
     parent = np.searchsorted(first.bins.starts, finer.bins.starts, "right") - 1
-    levels = np.zeros(finer.size, dtype=np.int64)
+    levels = np.full(finer.size, first.nowhere, dtype=np.int64)
     levels[finer.level[: len(parent)]] = first.level[parent]
     if finer.bins.missing >= 0:
         levels[finer.level[finer.bins.missing]] = first.level[first.bins.missing]
-    cut = np.take(region.cut, levels, axis=region.columns.index(column))
+    return levels
+
+
+def _of_parents(region: Region, first: Axis, finer: Axis) -> Region:
+    """The cells of a later look that lie in cells which a condition cuts in the first."""
+    cut = np.take(region.cut, _parents(first, finer), axis=region.columns.index(first.column))
     return Region(region.columns, cut, cut)
+
+
+def _within(found: tuple[float, float], piece: Piece, inner: Piece, axis: Axis, finer: Axis, q: float) -> Iterator[Bin]:
+    """The bins of a later look within what the first allows, its other bins beside them as the first look has them."""
+    assert isinstance(axis.bins, OrderedBins)
+    low, high = axis.ranges
+    columns = piece.cells.columns
+    for p in np.flatnonzero(axis.known & (low <= found[1]) & (high >= found[0])):
+        here = spread(np.arange(axis.size) == p, (axis.column,), columns)
+        inside = spread(_parents(axis, finer) == p, (axis.column,), columns)
+        others = replace(piece, sure=piece.sure & ~here, possible=piece.possible & ~here)
+        under = below(others, q, spread(np.arange(axis.size) < p, (axis.column,), columns))
+        yield from levels_as_bins(
+            replace(inner, sure=inner.sure & inside, possible=inner.possible & inside), finer, q, under
+        )
 
 
 def _common(found: Sequence[Ratio]) -> Ratio:

@@ -45,7 +45,9 @@ def histograms(layout: Layout, sd: float, columns: Sequence[int] | None = None, 
     return Question(name, seen(layout, query, columns), query.size, sd)
 
 
-def tables(layout: Layout, sd: float, of: Sequence[tuple[int, ...]], levels: Any = None, name: str = "tables 1") -> Question:
+def tables(
+    layout: Layout, sd: float, of: Sequence[tuple[int, ...]], levels: Any = None, name: str = "tables 1"
+) -> Question:
     """Tables of levels: every bin its own unless they are given."""
     own = [np.arange(each.size) for each in layout.bins] if levels is None else levels
     numbered = tuple(np.append(level, level.max() + 1) for level in own)
@@ -130,7 +132,9 @@ LAYOUT = Layout.of(SCHEMA)
 LEVELS = (np.arange(2), np.arange(40) // 5, np.arange(80) // 8, np.arange(20) // 4)
 
 
-def people(n: int = 5000, sd: float = 10.0, seed: int = 0, of: Sequence[tuple[int, ...]] = ((0, 1), (1, 2), (0, 2))) -> Curated:
+def people(
+    n: int = 5000, sd: float = 10.0, seed: int = 0, of: Sequence[tuple[int, ...]] = ((0, 1), (1, 2), (0, 2))
+) -> Curated:
     """Histograms of every column, and tables of pairs in levels."""
     return Curated(SCHEMA, rows(n, seed), (histograms(LAYOUT, sd), tables(LAYOUT, sd, of, LEVELS)))
 

@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.asking.evidence import read_rounds
 from sfumato.errors import ArgumentError
-from sfumato.release.population import Known, table_noise
+from sfumato.release.population import Known, bought_noise
 
 ROWS = 2000
 SCHEMA = {
@@ -66,8 +67,10 @@ def test_less_noise_is_less_spread() -> None:
 
 
 def test_noise_of_a_table_bought_twice_is_less() -> None:
-    answer = next(each for each in release().answers if each.what["kind"] == "tables")
-    once, twice = table_noise([answer]), table_noise([answer, answer])
+    rounds = read_rounds(release().answers, release().layout)
+    bought = [each for each in rounds if each.kind == "tables"][:1]
+    once, twice = (bought_noise(some, release().layout) for some in (bought, bought * 2))
+    assert once
     assert all(twice[table] == pytest.approx(sd / np.sqrt(2)) for table, sd in once.items())
 
 

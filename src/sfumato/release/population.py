@@ -19,14 +19,14 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from sfumato.asking.evidence import Round, read_rounds
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import NoisyAnswer
 from sfumato.mechanisms.pairs.tilting import Total, cells_of, solve
 from sfumato.models.base import Model
 from sfumato.models.chains import Chains, settle
 from sfumato.models.tilted_model import TiltedModel
-from sfumato.release.unread import histograms_of
-from sfumato.schema.layout import FloatArray, IntArray
+from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
@@ -36,6 +36,7 @@ FEWEST_DRAWS = 2
 FOLLOWED = 0.1  # of the variance of N rows in a cell: the noise that a one-way table is followed with, at the most
 SURE = 1e-6  # the least variance, in rows
 LEAST_KEPT = 0.1  # of such a cell, however low its noise is drawn
+MOST_ROWS = 1 << 24
 STEPS = 50  # of the solution of the dual
 NO_TABLES = "draws rest on tables of pairs, which this release has none of: fit sf.Mixture(pairs='auto')"
 NO_ANSWERS = "draws rest on the noisy answers, which this release was saved without"
@@ -102,14 +103,14 @@ class Known:
         """From the model and the answers of a release."""
         if not isinstance(model, TiltedModel):
             raise ArgumentError(NO_TABLES)
-        looks = [look for answer in answers for look in histograms_of(answer, len(model.layout.names))]
-        bought = table_noise(answers)
-        if not looks:
+        rounds = read_rounds(answers, model.layout)
+        if not rounds:
             raise ArgumentError(NO_ANSWERS)
-        precision = np.array([1.0 / variances.sum() for _, _, variances in looks])
-        rows = max(1, round(float(precision @ [counts.sum() for _, counts, _ in looks] / precision.sum())))
-        column_sd = {place: math.sqrt(variances[0, 0]) for place, _, variances in looks}
-        parts = [_noise(model, rows, table, column_sd, bought) for table in model.tilt.split()[0].tables]
+        rows = max(1, round(rounds[0].cells(()).total(np.array(1.0))))
+        if rows > MOST_ROWS:
+            raise ArgumentError(f"a draw has as many rows as the table, which has about {rows}: at most {MOST_ROWS}")
+        noise = bought_noise(rounds, model.layout)
+        parts = [_cells(model, rows, table, noise) for table in model.tilt.split()[0].tables]
         held, sd, followed = (np.concatenate([np.zeros(0), *part]) for part in zip(*parts, strict=True))
         return cls(model, rows, held, sd, followed)
 
@@ -121,7 +122,8 @@ class Known:
         rows, _, _ = settle(chains, tilt, self.rows, rng)
         cells = cells_of(tilt, rows)
         # What is expected solves the dual for counts of held + followed^2 weights.
-        counts = np.maximum(self.held + rng.normal(0.0, self.sd), LEAST_KEPT * self.held)
+        counts = self.held + rng.normal(0.0, self.sd)
+        counts = np.where(self.followed < self.sd, np.maximum(counts, LEAST_KEPT * self.held), counts)
         wanted = counts + self.followed**2 * tilt.weights
         weights = solve(cells, tilt.weights, wanted, self.followed, Total(self.rows, 0.0), STEPS)
         gain = cells @ (weights - tilt.weights)
@@ -132,8 +134,22 @@ class Known:
         return Population(*own, columns, rows.labels, drawn / drawn.sum())
 
 
-def _noise(
-    model: TiltedModel, rows: int, table: tuple[int, ...], columns: dict[int, float], bought: dict[Any, float]
+def bought_noise(rounds: Sequence[Round], layout: Layout) -> dict[frozenset[int], float]:
+    """The noise of a cell of each table that was bought, all answers about it by their precision; of histograms that of
+    the first look.
+    """
+    places = {name: j for j, name in enumerate((*layout.names, layout.label))}
+    precision: dict[frozenset[int], float] = {}
+    for each in rounds:
+        for table in each.tables:
+            columns = frozenset(places[name] for name in table.columns)
+            if each.kind == "tables" or columns not in precision:
+                precision[columns] = precision.get(columns, 0.0) + table.sd**-2
+    return {columns: total**-0.5 for columns, total in precision.items()}
+
+
+def _cells(
+    model: TiltedModel, rows: int, table: tuple[int, ...], noise: dict[frozenset[int], float]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """What a table expects in its cells, the noise that they were bought with, and that which they are followed with.
 
@@ -142,27 +158,11 @@ def _noise(
     tilt, label = model.tilt, len(model.tilt.levels)
     start = tilt.starts[tilt.tables.index(table)]
     held = rows * model.expected[start : start + math.prod(tilt.sizes[j] for j in table)]
-    feature, *others = table
-    if others in ([], [label]):
-        bins = np.repeat(np.bincount(tilt.levels[feature]), len(held) // tilt.sizes[feature])
-        noise = columns[feature] * np.sqrt(np.clip(held / columns[feature], 1.0, bins))
-        return held, noise, np.sqrt(np.clip(FOLLOWED * held, SURE, noise**2))
-    if table not in bought:
+    if frozenset(table) not in noise:
         raise ArgumentError(NO_ANSWERS)
-    noise = np.full(len(held), bought[table])
-    return held, noise, noise
-
-
-def table_noise(answers: Sequence[NoisyAnswer]) -> dict[tuple[int, ...], float]:
-    """The noise of a cell of each table that was bought, all answers about it by their precision."""
-    precision: dict[tuple[int, ...], float] = {}
-    for answer in answers:
-        if answer.what.get("kind") != "tables":
-            continue
-        sizes = [*(max(level) + 1 for level in answer.what["levels"]), answer.what["classes"]]
-        tables = [tuple(table) for table in answer.what["tables"]]
-        starts = np.cumsum([0, *(math.prod(sizes[j] for j in table) for table in tables)])
-        sd = np.broadcast_to(answer.sd, answer.values.shape)
-        for table, start in zip(tables, starts[:-1], strict=True):
-            precision[table] = precision.get(table, 0.0) + float(sd[start]) ** -2
-    return {table: each**-0.5 for table, each in precision.items()}
+    sd, (feature, *others) = noise[frozenset(table)], table
+    if others not in ([], [label]):
+        return held, np.full(len(held), sd), np.full(len(held), sd)
+    bins = np.repeat(np.bincount(tilt.levels[feature]), len(held) // tilt.sizes[feature])
+    several = sd * np.sqrt(np.clip(held / sd, 1.0, bins))
+    return held, several, np.sqrt(np.clip(FOLLOWED * held, SURE, several**2))

@@ -127,10 +127,13 @@ class Estimates(Sequence[Estimate]):
     estimates: tuple[Estimate, ...]
 
     def __getitem__(self, key: Any) -> Any:
-        """By place, or by the values of a group: `found["Male"]`, `found["Male", "40"]`."""
-        if isinstance(key, (int, slice)) and (key,) not in self.keys:
+        """By the values of a group, `found["Male"]`, `found["Male", 40]`; or by place, where no group is called so."""
+        wanted = key if isinstance(key, tuple) else (key,)
+        if wanted in self.keys:
+            return self.estimates[self.keys.index(wanted)]
+        if isinstance(key, (int, slice)):
             return self.estimates[key]
-        return self.estimates[self.keys.index(key if isinstance(key, tuple) else (key,))]
+        raise KeyError(f"there is no group {', '.join(repr(part) for part in wanted)}")
 
     def __len__(self) -> int:
         return len(self.estimates)

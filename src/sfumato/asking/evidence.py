@@ -141,6 +141,7 @@ class Round:
     axes: Mapping[str, Axis]
     tables: tuple[Table, ...]
     _seen: dict[Columns, Cells] = field(default_factory=dict, repr=False)
+    _precisions: dict[Columns, float] = field(default_factory=dict, repr=False)
 
     def speaks_of(self, columns: Iterable[str]) -> bool:
         """Whether a table has all these columns."""
@@ -160,7 +161,9 @@ class Round:
 
     def precision(self, columns: Columns) -> float:
         """Of what all tables say together of a part of a question that is of these columns; 0 if none does."""
-        return sum(table.precision(columns) for table in self.holding(columns))
+        if columns not in self._precisions:
+            self._precisions[columns] = sum(table.precision(columns) for table in self.holding(columns))
+        return self._precisions[columns]
 
 
 class Cells:

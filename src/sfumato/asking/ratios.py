@@ -10,7 +10,7 @@ cells are sure and single values): it holds the true mean whatever the cells hol
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from sfumato.asking.evidence import Cells, FloatArray
 from sfumato.schema.conditions import Mask
 
 DOUBLINGS = 200  # of a step outwards, until a theta is no longer allowed
+PRECISE = 1e-6  # standard errors, to which the ends of an interval are found
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,12 @@ class Piece:
         return counted * (self.low + self.high) / 2.0, counted
 
     def squares(self, theta: float) -> FloatArray:
-        """The coefficients of the largest that the sum of squared (value - theta) can be."""
+        """The coefficients of the sum of squared (value - theta): what is expected of truth values, 0 or 1, whose mean
+        is theta; the largest that it can be of others.
+        """
+        sign = 1.0 if self.high.max() > 0.0 else -1.0  # values may be reflected
+        if all(np.isin(sign * ends, (0.0, 1.0)).all() for ends in (self.low, self.high)):
+            return np.where(self.possible, max(sign * theta * (1.0 - sign * theta), 0.0), 0.0)
         away = np.maximum(np.abs(self.low - theta), np.abs(self.high - theta))
         return np.where(self.possible, away**2, 0.0)
 
@@ -94,7 +100,7 @@ def ratio(pieces: Pieces, z: float, sampled: bool = False) -> Ratio:
     mean = sums / rows
     noise = _sd(pieces, [top - mean * bottom for top, bottom in halves])
     se = math.hypot(noise, _scatter(pieces, mean) if sampled else 0.0) / rows
-    if not is_clear(pieces, z):
+    if not is_clear(pieces, z, sampled):
         return Ratio(mean, se, None)
     high = _end(pieces, z, mean, se, sampled)
     low = -_end([piece.reflected() for piece in pieces], z, -mean, se, sampled)
@@ -123,12 +129,12 @@ def _scatter(pieces: Pieces, theta: float) -> float:
     return math.sqrt(max(sum(piece.cells.total(piece.squares(theta)) for piece in pieces), 0.0))
 
 
-def is_clear(pieces: Pieces, z: float) -> bool:
-    """Whether noise leaves no doubt that rows are counted: then the interval is bounded."""
+def is_clear(pieces: Pieces, z: float, sampled: bool = False) -> bool:
+    """Whether noise, and sampling, leave no doubt that rows are counted: then the interval is bounded."""
     for counted in ([piece.sure for piece in pieces], [piece.possible for piece in pieces]):
         forms = [mask.astype(np.float64) for mask in counted]
         rows = sum(piece.cells.total(form) for piece, form in zip(pieces, forms, strict=True))
-        if not rows > z * _sd(pieces, forms):
+        if not rows > z * math.hypot(_sd(pieces, forms), math.sqrt(rows) if sampled and rows > 0.0 else 0.0):
             return False
     return True
 
@@ -144,18 +150,15 @@ def _end(pieces: Pieces, z: float, mean: float, se: float, sampled: bool) -> flo
     def allowed(theta: float) -> float:
         return _most(pieces, theta, z, sampled)
 
-    breaks = np.unique(np.concatenate([p.high[np.broadcast_to(p.possible & ~p.sure, p.high.shape)] for p in pieces]))
-    places = [*breaks.tolist()] or [mean]
-    step = max(se, abs(mean) * 1e-9, 1e-300)
-    above = next((t for t in _steps(places[-1], step) if allowed(t) < 0.0), math.inf)
-    below = next((t for t in _steps(places[0], -step) if allowed(t) >= 0.0), -math.inf)
-    inside = sorted({below, *places, above})
-    last = max(i for i, t in enumerate(inside) if t == below or (t != above and allowed(t) >= 0.0))
-    if not (math.isfinite(inside[last]) and math.isfinite(inside[last + 1])):
-        return inside[last] if math.isfinite(inside[last]) else inside[last + 1]
-    return float(brentq(allowed, inside[last], inside[last + 1], xtol=1e-9 * step + 1e-300, rtol=1e-12))
+    breaks = np.unique(np.concatenate([p.high[p.possible & ~p.sure] for p in pieces]))
+    places = breaks.tolist() or [mean]
+    step = max(1.1 * z * se, abs(mean) * 1e-9, 1e-150)
+    last = next((i for i in reversed(range(len(places))) if allowed(places[i]) >= 0.0), -1)
+    low = places[last] if last >= 0 else next(t for t in _steps(places[0], -step) if allowed(t) >= 0.0)
+    high = places[last + 1] if last + 1 < len(places) else next(t for t in _steps(low, step) if allowed(t) < 0.0)
+    return float(brentq(allowed, low, high, xtol=PRECISE * step, rtol=1e-12))
 
 
-def _steps(start: float, step: float) -> list[float]:
+def _steps(start: float, step: float) -> Iterator[float]:
     """Further and further away."""
-    return [start + step * 2.0**i for i in range(-1, DOUBLINGS)]
+    return (start + step * 2.0**i for i in range(DOUBLINGS))

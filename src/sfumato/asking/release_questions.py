@@ -20,19 +20,12 @@ from scipy.special import ndtri
 
 from sfumato.asking.estimate import About, Estimate, Estimates
 from sfumato.asking.evidence import Axis, Columns, Round, read_rounds
+from sfumato.asking.forms import Coefficient, Formula, Sources
 from sfumato.asking.model_answers import ModelRows
 from sfumato.asking.quantiles import Bin, below, crossing, hull, in_order, levels_as_bins
 from sfumato.asking.ratios import Piece, Pieces, Ratio, is_clear, ratio, total
 from sfumato.asking.regions import Region, can_place, region_of, spread
-from sfumato.asking.regressions import (
-    Coefficient,
-    Formula,
-    LinearModel,
-    LogisticModel,
-    Sources,
-    correlate,
-    fit_rows,
-)
+from sfumato.asking.regressions import NO_SPREAD, LinearModel, LogisticModel, correlate, fit_rows
 from sfumato.errors import ArgumentError
 from sfumato.schema.columns import Boolean, Listed, Number
 from sfumato.schema.conditions import Condition, parse
@@ -189,10 +182,10 @@ class Asked:
         if lacking:
             return self._modelled(self.model.correlation(one, other), manner, lacking, said, CORRELATION)
         cells = self._first(columns).cells(columns)
-        found = correlate(cells, one, other)
-        if found.reason:
-            return self._modelled(self.model.correlation(one, other), manner, found.reason, said, CORRELATION)
-        return self._coefficient(found.coefficients[0], manner, (cells.round,), columns, said, CORRELATION)
+        found = correlate(cells, one, other).coefficients
+        if not found:
+            return self._modelled(self.model.correlation(one, other), manner, NO_SPREAD, said, CORRELATION)
+        return self._coefficient(found[0], manner, (cells.round,), columns, said, CORRELATION)
 
     def regress(self, formula: str, kind: str, manner: Manner) -> Estimates:
         """The coefficients of a regression."""
@@ -202,16 +195,13 @@ class Asked:
         sources, lacking = self._sources(asked, kind)
         if sources is not None:
             model = LinearModel if kind == "linear" else LogisticModel
-            found = model(sources, asked, schema).fit()
-            if not found.reason:
+            found = model(sources, asked, schema).fit().coefficients
+            if found:
                 rounds = tuple(dict.fromkeys(sources.rounds.values()))
-                keys = tuple((each.name,) for each in found.coefficients)
-                told = (
-                    self._coefficient(each, manner, rounds, asked.columns, f"{said}{BINNED}", ANY)
-                    for each in found.coefficients
-                )
-                return Estimates(("term",), keys, tuple(told))
-            lacking = found.reason
+                said += BINNED
+                told = tuple(self._coefficient(each, manner, rounds, asked.columns, said, ANY) for each in found)
+                return Estimates(("term",), tuple((each.name,) for each in found), told)
+            lacking = NO_SPREAD
         names, slopes = fit_rows(self.model.frame, asked, schema, kind)
         made = tuple(self._modelled(each, manner, lacking, said, ANY) for each in slopes)
         return Estimates(("term",), tuple((name,) for name in names), made)
@@ -259,9 +249,9 @@ class Asked:
         said: str,
         possible: tuple[float, float],
     ) -> Estimate:
-        se = found.se if manner.about == "table" else found.population_se
-        reach = manner.z() * se
-        each = Ratio(found.estimate, se, (found.estimate - reach, found.estimate + reach))
+        sampled, z = manner.about == "population", manner.z()
+        interval = found.interval(z, sampled) if found.is_clear(z) else None
+        each = Ratio(found.estimate, found.se(sampled), interval)
         return self._told(each, manner, rounds, columns, said, possible)
 
     def condition(self, where: str | None) -> Condition | None:
@@ -353,7 +343,7 @@ class Asked:
         piece = self._numbers(column, first, columns, condition, Region.everywhere())
         finer = self._finer(first, columns)
         z = manner.z(1 if finer is None else 2)
-        if not is_clear([piece], z):
+        if not is_clear([piece], z, sampled):
             return self._estimate(Ratio(math.nan, math.nan, None), manner, [[piece]], said, self._bounds(column))
         found = hull(levels_as_bins(piece, axis, q), z, sampled)
         rounds: list[Pieces] = [[piece]]

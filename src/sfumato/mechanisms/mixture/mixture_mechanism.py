@@ -14,6 +14,7 @@ from sfumato.mechanisms.tuning import ADAPT, MIXTURE, GroupTuning, HistogramTuni
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
+    from sfumato.models.column_label import ColumnLabelModel
     from sfumato.models.mixture_model import MixtureModel
     from sfumato.models.tilted_model import TiltedModel
 
@@ -96,6 +97,8 @@ class Mixture:
         encoding: "scores" makes every column about standard normal by its noisy histogram; "affine" only centres and
             scales, for numbers that are to be released as a Gaussian mixture in their own units. Columns in groups
             have an encoding of their own, and need "scores" here.
+        label: "classes" asks for every class of the label apart; "column" takes the label for a column like all others,
+            whose tables tell how it goes with them; "auto" does so where the classes have too few rows for the budget.
         tuning: What was tuned once, for all tables.
 
     Raises:
@@ -125,6 +128,9 @@ class Mixture:
     encoding: Literal["scores", "affine"] = option(
         "scores", help="scores, or affine for a Gaussian mixture in the units of the data."
     )
+    label: Literal["auto", "classes", "column"] = option(
+        "auto", help="Model every class apart (classes), or the label as a column like all others (column): auto."
+    )
     tuning: MixtureTuning = option(MixtureTuning(), help="What was tuned once, for all tables.")
 
     name: ClassVar[str] = "mixture"
@@ -133,6 +139,7 @@ class Mixture:
         check_one_of("encoding", self.encoding, ("scores", "affine"))
         check_components(self.components)
         check_one_of("pairs", self.pairs, ("auto",), or_none=True)
+        check_one_of("label", self.label, ("auto", "classes", "column"))
         check_one_of("adapt", self.adapt, ("labels", "auto"), or_none=True)
         check_share("alpha", self.alpha)
         if not isinstance(self.tuning, MixtureTuning):
@@ -154,7 +161,7 @@ class Mixture:
 
         return plan_mixture(self, public)
 
-    def run(self, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel:
+    def run(self, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel | ColumnLabelModel:
         """Ask every round through the curator, and build the model from the answers.
 
         Args:

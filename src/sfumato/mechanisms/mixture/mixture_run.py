@@ -30,6 +30,7 @@ from sfumato.mechanisms.mixture.mixture_rounds import MixtureDetails
 from sfumato.mechanisms.mixture.one_gaussian import fit_one_gaussian
 from sfumato.mechanisms.mixture.score_components import fit_components
 from sfumato.mechanisms.pairs.pair_rounds import DISTANCES, TABLES, tilt_by_tables
+from sfumato.models.column_label import ColumnLabelModel
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import MixtureModel
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
 Fitted = tuple[Layout, Scores | Affine | Projected, GaussianMixture, Labeller | QuadraticLabeller | None]
 
 
-def run_mixture(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel:
+def run_mixture(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel | ColumnLabelModel:
     """Ask all queries and build the model from their answers."""
     if plan.encoding == "scores":
-        return fit_scores(mechanism, curator, plan)
+        fitted = fit_scores(mechanism, curator, plan)
+        return ColumnLabelModel.of(fitted) if plan.part(MixtureDetails).column_label else fitted
     fit = {"affine": fit_affine, "projected": fit_groups}[plan.encoding]
     return MixtureModel(*fit(mechanism, curator, plan))
 

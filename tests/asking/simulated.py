@@ -132,9 +132,10 @@ LAYOUT = Layout.of(SCHEMA)
 LEVELS = (np.arange(2), np.arange(40) // 5, np.arange(80) // 8, np.arange(20) // 4)
 
 
-def people(
-    n: int = 5000, sd: float = 10.0, seed: int = 0, of: Sequence[tuple[int, ...]] = ((0, 1), (1, 2), (0, 2))
-) -> Curated:
+PAIRS = ((0, 1), (1, 2), (0, 2))
+
+
+def people(n: int = 5000, sd: float = 10.0, seed: int = 0, of: Sequence[tuple[int, ...]] = PAIRS) -> Curated:
     """Histograms of every column, and tables of pairs in levels."""
     return Curated(SCHEMA, rows(n, seed), (histograms(LAYOUT, sd), tables(LAYOUT, sd, of, LEVELS)))
 

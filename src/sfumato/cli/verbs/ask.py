@@ -1,0 +1,100 @@
+"""`sfumato ask`: numbers from a release, with their intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.output import print_json
+from sfumato.cli.parameters import Json
+from sfumato.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from sfumato.asking import Estimate, Estimates
+    from sfumato.release.release import Release
+
+QUESTIONS = {  # what follows each, and which options it takes
+    "count": ((), ("where",)),
+    "share": ((), ("where",)),
+    "mean": (("column",), ("by", "where")),
+    "quantile": (("column", "q"), ("where",)),
+    "table": (("column", "column"), ()),
+    "correlation": (("column", "column"), ()),
+    "regress": (("formula",), ("kind",)),
+}
+
+
+def ask(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    question: Annotated[str, typer.Argument(help="count, share, mean, quantile, table, correlation or regress.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help="A column (mean), a column and a number (quantile), two columns, or 'hours ~ age + sex'."),
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="A column whose values are groups: mean hours --by sex.")] = None,
+    where: Annotated[str | None, typer.Option(help="Only rows like this: --where 'age > 40'.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Of a regression: linear (the default) or logistic.")] = None,
+    level: Annotated[float, typer.Option(help="How often intervals hold the number.")] = 0.95,
+    about: Annotated[
+        str, typer.Option(help="table: with noise alone; population: with that of sampling rows, too.")
+    ] = "table",
+    as_json: Json = False,
+) -> None:
+    """Ask for a number, with the interval that the noise leaves it. Costs no privacy, however often.
+
+    sfumato ask r.sfumato mean hours --by sex --where 'age > 40'
+    """
+    given = {"by": by, "where": where, "kind": kind}
+    arguments = _arguments(question, words or [], given)
+    from sfumato.api import load
+
+    told = {name: value for name, value in given.items() if value is not None}
+    found = _asked(load(release), question, arguments, told | {"level": level, "about": about})
+    if as_json:
+        print_json({"question": question, "words": words or [], **told, "answer": found.data()})
+    else:
+        print(found)
+        for line in _notes(found):
+            print(line)
+
+
+def _arguments(question: str, words: list[str], given: dict[str, str | None]) -> list[Any]:
+    """The words of a question, as its arguments."""
+    if question not in QUESTIONS:
+        raise ArgumentError(f"a question is one of {', '.join(QUESTIONS)}, not {question!r}")
+    wanted, options = QUESTIONS[question]
+    if len(words) != len(wanted):
+        told = " ".join(["sfumato ask RELEASE", question, *wanted])
+        raise ArgumentError(f"{question} takes {_number(len(wanted))}: {told}")
+    wrong = [name for name, value in given.items() if value is not None and name not in options]
+    if wrong:
+        raise ArgumentError(f"{question} takes no --{wrong[0]}")
+    if question == "share" and given["where"] is None:
+        raise ArgumentError("a share is of the rows for which something holds: give it by --where")
+    return [_number_of(word) if name == "q" else word for name, word in zip(wanted, words, strict=True)]
+
+
+def _number(count: int) -> str:
+    return ("no words", "one word", "two words")[count]
+
+
+def _number_of(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ArgumentError(f"a quantile lies between 0 and 1, like 0.5 for the median, not at {word!r}") from None
+
+
+def _asked(made: Release, question: str, arguments: list[Any], options: dict[str, Any]) -> Estimate | Estimates:
+    found: Estimate | Estimates = getattr(made, question)(*arguments, **options)
+    return found
+
+
+def _notes(found: Estimate | Estimates) -> list[str]:
+    """What an estimate rests on, under it."""
+    from sfumato.asking import Estimate
+
+    first = found if isinstance(found, Estimate) else next(iter(found), None)
+    return [f"  from {', '.join(first.rests_on)}"] if first is not None and first.rests_on else []

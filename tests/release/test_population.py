@@ -79,7 +79,7 @@ def test_who_may_not_have_draws(tmp_path: Path) -> None:
         release().sample(draws=1)
     with pytest.raises(ArgumentError, match="use where="):
         release().sample(draws=2, given={"age": 3})  # type: ignore[call-overload]
-    with pytest.raises(ArgumentError, match="how many rows"):
+    with pytest.raises(ArgumentError, match="only draws="):
         release().sample()  # type: ignore[call-overload]
     release().save(tmp_path / "small.sfumato", compact=True)
     with pytest.raises(ArgumentError, match="saved without"):

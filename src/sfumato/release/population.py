@@ -31,15 +31,24 @@ from sfumato.schema.layout import FloatArray, IntArray, Layout
 if TYPE_CHECKING:
     from sfumato.release.release import Release
 
-ROWS_A_ROW = 10  # of a draw, for each row of the private table: drawing adds a tenth of what sampling adds, or less
-FEWEST_DRAWS = 2
-FOLLOWED = 0.1  # of the variance of N rows in a cell: the noise that a one-way table is followed with, at the most
-SURE = 1e-6  # the least variance, in rows
-LEAST_KEPT = 0.1  # of such a cell, however low its noise is drawn
-MOST_ROWS = 1 << 24
-STEPS = 50  # of the solution of the dual
 NO_TABLES = "draws rest on tables of pairs, which this release has none of: fit sf.Mixture(pairs='auto')"
 NO_ANSWERS = "draws rest on the noisy answers, which this release was saved without"
+
+
+@dataclass(frozen=True)
+class DrawSettings:
+    """How populations are drawn."""
+
+    fewest: int = 2  # draws: one has no spread
+    rows_a_row: int = 10  # for each row of the private table: drawing adds a tenth of what sampling adds, or less
+    most_rows: int = 1 << 24  # of the private table
+    followed: float = 0.1  # of the variance of N rows: the variance that a one-way cell is followed with, at the most
+    least_variance: float = 1e-6  # of those, in squared rows
+    least_kept: float = 0.1  # of a one-way cell, however low its noise is drawn
+    steps: int = 50  # of the solution of the dual
+
+
+SETTINGS = DrawSettings()
 
 
 class Draw(NamedTuple):
@@ -52,10 +61,10 @@ class Draw(NamedTuple):
 
 def draw_populations(release: Release, n: int | None, draws: int, seed: int | None) -> Iterator[Draw]:
     """Draws of the population, n rows to each; ten for each row of the private table by default."""
-    if not isinstance(draws, (int, np.integer)) or draws < FEWEST_DRAWS:
-        raise ArgumentError(f"draws must be a whole number, {FEWEST_DRAWS} or more, not {draws!r}")
+    if not isinstance(draws, (int, np.integer)) or draws < SETTINGS.fewest:
+        raise ArgumentError(f"draws must be a whole number, {SETTINGS.fewest} or more, not {draws!r}")
     known = Known.of(release.model, release.answers)
-    rows = ROWS_A_ROW * known.rows if n is None else n
+    rows = SETTINGS.rows_a_row * known.rows if n is None else n
     for rng in np.random.default_rng(seed).spawn(int(draws)):
         yield Draw(replace(release, model=known.population(rng)), rows, int(rng.integers(1 << 62)))
 
@@ -107,8 +116,10 @@ class Known:
         if not rounds:
             raise ArgumentError(NO_ANSWERS)
         rows = max(1, round(rounds[0].cells(()).total(np.array(1.0))))
-        if rows > MOST_ROWS:
-            raise ArgumentError(f"a draw has as many rows as the table, which has about {rows}: at most {MOST_ROWS}")
+        if rows > SETTINGS.most_rows:
+            raise ArgumentError(
+                f"a draw has as many rows as the table, which has about {rows}: at most {SETTINGS.most_rows}"
+            )
         noise = bought_noise(rounds, model.layout)
         parts = [_cells(model, rows, table, noise) for table in model.tilt.split()[0].tables]
         held, sd, followed = (np.concatenate([np.zeros(0), *part]) for part in zip(*parts, strict=True))
@@ -123,9 +134,9 @@ class Known:
         cells = cells_of(tilt, rows)
         # What is expected solves the dual for counts of held + followed^2 weights.
         counts = self.held + rng.normal(0.0, self.sd)
-        counts = np.where(self.followed < self.sd, np.maximum(counts, LEAST_KEPT * self.held), counts)
+        counts = np.where(self.followed < self.sd, np.maximum(counts, SETTINGS.least_kept * self.held), counts)
         wanted = counts + self.followed**2 * tilt.weights
-        weights = solve(cells, tilt.weights, wanted, self.followed, Total(self.rows, 0.0), STEPS)
+        weights = solve(cells, tilt.weights, wanted, self.followed, Total(self.rows, 0.0), SETTINGS.steps)
         gain = cells @ (weights - tilt.weights)
         table = np.exp(gain - gain.max())
         drawn = rng.multinomial(self.rows, table / table.sum())
@@ -165,4 +176,4 @@ def _cells(
         return held, np.full(len(held), sd), np.full(len(held), sd)
     bins = np.repeat(np.bincount(tilt.levels[feature]), len(held) // tilt.sizes[feature])
     several = sd * np.sqrt(np.clip(held / sd, 1.0, bins))
-    return held, several, np.sqrt(np.clip(FOLLOWED * held, SURE, several**2))
+    return held, several, np.sqrt(np.clip(SETTINGS.followed * held, SETTINGS.least_variance, several**2))

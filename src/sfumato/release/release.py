@@ -164,7 +164,7 @@ class Release(Asks):
             drawn = draw_populations(self, n, draws, seed)
             return [each.release.sample(each.rows, each.seed, where=where) for each in drawn]
         if n is None:
-            raise ArgumentError("how many rows? Only draws= has a number of its own")
+            raise ArgumentError("the number of rows to sample must be 0 or more: only draws= has one of its own")
         return pd.concat(list(self._frames(n, seed, given, where)), ignore_index=True)
 
     def sample_batches(

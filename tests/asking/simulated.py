@@ -63,7 +63,7 @@ class Curated:
     frame: pd.DataFrame
     questions: tuple[Question, ...]
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         return Layout.of(self.schema)
 
@@ -100,7 +100,7 @@ class Curated:
             noise = 0.0 if rng is None else rng.normal(0.0, each.sd, each.size)
             answers.append(NoisyAnswer(each.name, exact + noise, each.sd * wrong, each.what))
         release: Any = SimpleNamespace(
-            schema=self.schema, layout=self.layout, answers=tuple(answers), mechanism="mixture", sample=sample
+            schema=self.schema, asked=self.layout, answers=tuple(answers), mechanism="mixture", sample=sample
         )
         return Asked.of(release)
 

@@ -117,6 +117,7 @@ GOOD_TABLES = tables(LAYOUT, 2.0, PAIRS, LEVELS)
     "what",
     [
         {"kind": "group sums"},
+        {"kind": "group sums", "of": "classes", "groups": 7},
         {"nowhere": "first"},
         {"classes": 3},
         {"classes": 2.0},
@@ -162,3 +163,13 @@ def test_parts_add_up_and_are_orthogonal() -> None:
 
 def test_the_frame_fits_the_schema() -> None:
     assert set(rows(5).columns) == set(SCHEMA.columns)
+
+
+def test_counts_of_classes_are_read_from_sums_by_class() -> None:
+    what = {"kind": "group sums", "of": "classes", "groups": 2, "dimensions": 2, "second": "none"}
+    answer = NoisyAnswer("moments", [40.0, 0.1, 0.2, 60.0, 0.3, 0.4], [2.0, 9, 9, 2, 9, 9], what)
+    (of,) = read_rounds([answer], LAYOUT)
+    cells = of.cells(("income",))
+    assert cells.counts == pytest.approx([40.0, 60.0])
+    assert cells.variance(np.ones(2)) == pytest.approx(8.0)
+    assert read_rounds([NoisyAnswer("moments", answer.values, answer.sd, what | {"of": "cells"})], LAYOUT) == ()

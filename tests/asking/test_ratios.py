@@ -108,7 +108,7 @@ def test_pieces_of_two_rounds_add_their_variances() -> None:
     assert highest(both, 1.0) == pytest.approx(35.0)
 
 
-def covered(wrong: float, runs: int = 700) -> float:
+def covered(wrong: float, runs: int = 400) -> float:
     """How often a mean's interval holds it, where the noise is told `wrong` times what it is."""
     rng = np.random.default_rng(3)
     counts, values = np.array([200.0, 500.0, 300.0]), [3.0, 7.0, 20.0]
@@ -122,8 +122,8 @@ def covered(wrong: float, runs: int = 700) -> float:
 
 
 def test_a_noisy_ratio_is_covered() -> None:
-    assert abs(covered(1.0) - 0.95) < 5 * math.sqrt(0.95 * 0.05 / 700)
+    assert abs(covered(1.0) - 0.95) < 5 * math.sqrt(0.95 * 0.05 / 400)
 
 
 def test_noise_told_too_small_would_be_seen() -> None:
-    assert covered(0.7) < 0.95 - 5 * math.sqrt(0.95 * 0.05 / 700)
+    assert covered(0.7) < 0.95 - 5 * math.sqrt(0.95 * 0.05 / 400)

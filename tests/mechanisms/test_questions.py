@@ -160,6 +160,7 @@ def test_questions_are_described() -> None:
     assert describe(Viewed(view, moments)) == describe(moments)
     assert describe(GroupSums(latent_space(SCORES, [2.0, 2.0]), (0.3, 0.7))) == {
         "kind": "group sums",
+        "of": "classes",
         "groups": 2,
         "dimensions": 2,
         "second": "none",

@@ -131,7 +131,7 @@ class Round:
 
     Attributes:
         name: The name of the answer.
-        kind: "histograms" or "tables".
+        kind: "histograms", "tables" or "classes".
         axes: How it sees each column.
         tables: The tables.
     """
@@ -158,6 +158,10 @@ class Round:
     def holding(self, columns: Columns) -> list[Table]:
         """The tables with these columns."""
         return [table for table in self.tables if set(columns) <= set(table.columns)]
+
+    def only(self, columns: Iterable[str]) -> Round:
+        """The tables with these columns, and nothing else: a count is then what they say of its own cells."""
+        return Round(self.name, self.kind, self.axes, tuple(self.holding(tuple(columns))))
 
     def precision(self, columns: Columns) -> float:
         """Of what all tables say together of a part of a question that is of these columns; 0 if none does."""
@@ -269,7 +273,8 @@ def read_rounds(answers: Iterable[NoisyAnswer], layout: Layout) -> tuple[Round, 
         layout: Its layout: the columns, and the bins of answers that name none of their own.
 
     Returns:
-        One for each answer of histograms or tables that fits the layout; what a file says of others may be anything.
+        One for each answer that counts classes, bins or cells and fits the layout; what a file says of others may be
+        anything.
     """
     return tuple(found for answer in answers if (found := _Reader(answer, layout).round()) is not None)
 
@@ -282,19 +287,26 @@ class _Reader:
         self.label = layout.label or ""  # no column has this name
 
     def round(self) -> Round | None:
+        readers = {"histograms": self._histograms, "tables": self._tables, "group sums": self._classes}
         kind = self.what.get("kind")
-        if kind not in ("histograms", "tables") or self.layout.groups or not is_plausible(self.answer):
+        if kind not in readers or not is_plausible(self.answer):
             return None
         try:
-            return self._histograms() if kind == "histograms" else self._tables()
+            return readers[kind]()
         except (_Unfit, IndexError, TypeError, ValueError, KeyError):
             return None
 
+    def _classes(self) -> Round:
+        """The counts of classes, which come first of what is summed in each."""
+        classes = self.layout.classes
+        _insist(self.what["of"] == "classes" and _whole(self.what["groups"]) == classes)
+        counts, sd = (self._numbers(each).reshape(classes, -1)[:, 0] for each in (self.answer.values, self.answer.sd))
+        return Round(self.answer.name, "classes", self._label_axis(), (self._table((self.label,), counts, sd),))
+
     def _histograms(self) -> Round:
+        _insist(not self.layout.groups)
         axes = self._axes(self._seen_bins())
-        for axis in axes.values():
-            _insist(axis.nowhere == 0)
-        names = [name for name in axes if name != self.label]
+        names = list(axes)
         _insist(self.what["nowhere"] == "first" and [axes[n].size - 1 for n in names] == list(self.what["bins"]))
         classes = _whole(self.what["classes"])
         _insist(classes == self.layout.classes)
@@ -307,6 +319,7 @@ class _Reader:
         return Round(self.answer.name, "histograms", axes | self._label_axis(), tables)
 
     def _tables(self) -> Round:
+        _insist(not self.layout.groups)
         bins = self._seen_bins()
         levels = [np.array([_whole(each) for each in level]) for level in self.what["levels"]]
         _insist(self.what["nowhere"] == "last" and len(levels) == len(bins))

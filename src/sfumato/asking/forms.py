@@ -220,4 +220,4 @@ class Coefficient:
         lead = self.size**2 - z**2 * two
         shift = -(z**2) * both / lead
         reach = math.sqrt(shift**2 + z**2 * one / lead)
-        return self.estimate - shift - reach, self.estimate - shift + reach
+        return self.estimate + shift - reach, self.estimate + shift + reach

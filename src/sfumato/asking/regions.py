@@ -16,7 +16,7 @@ import pandas as pd
 
 from sfumato.asking.evidence import Axis, Columns, Round
 from sfumato.models.structural_zeros import Leaf, is_plain, leaves_of
-from sfumato.schema.conditions import ColumnOf, Condition, Constant, Mask
+from sfumato.schema.conditions import ColumnOf, Condition, Constant, Mask, Missing
 from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray, OrderedBins
 
 
@@ -73,6 +73,12 @@ def spread(values: Any, columns: Columns, wanted: Columns) -> Any:
 def can_place(condition: Condition, bins: dict[str, Bins]) -> bool:
     """Whether a condition compares each column with constants alone, or categories with each other."""
     return all(is_plain(leaf, bins) for leaf in leaves_of(condition))
+
+
+def missing_nowhere(condition: Condition, bins: dict[str, Bins]) -> str | None:
+    """A column that a condition asks whether it is missing, and that the schema says never is."""
+    asked = (leaf.column.name for leaf in leaves_of(condition) if isinstance(leaf, Missing))
+    return next((name for name in asked if bins[name].missing < 0), None)
 
 
 def region_of(condition: Condition, axes: dict[str, Axis]) -> Region:

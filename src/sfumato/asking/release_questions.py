@@ -24,7 +24,7 @@ from sfumato.asking.forms import Coefficient, Formula, Sources
 from sfumato.asking.model_answers import ModelRows
 from sfumato.asking.quantiles import Bin, below, crossing, hull, in_order, levels_as_bins
 from sfumato.asking.ratios import Piece, Pieces, Ratio, is_clear, ratio, total
-from sfumato.asking.regions import Region, can_place, region_of, spread
+from sfumato.asking.regions import Region, can_place, missing_nowhere, region_of, spread
 from sfumato.asking.regressions import NO_SPREAD, LinearModel, LogisticModel, correlate, fit_rows
 from sfumato.errors import ArgumentError
 from sfumato.schema.columns import Boolean, Listed, Number
@@ -39,6 +39,7 @@ NOT_NEGATIVE = (0.0, math.inf)
 SHARE = (0.0, 1.0)
 CORRELATION = (-1.0, 1.0)
 ANY = (-math.inf, math.inf)
+FIRST_SIGHT = 0.02  # of the error, for where the first look lets a quantile be, before a later look tells
 BINNED = ", of rows that count, whose cells can be read, as binned: a number is the middle of its bin"
 
 
@@ -65,9 +66,9 @@ class Manner:
         if self.about not in ("table", "population"):
             raise ArgumentError(f"an estimate is about 'table' or 'population', not {self.about!r}")
 
-    def z(self, ways: int = 1) -> float:
-        """Standard deviations on either side, where the error is divided among several ways."""
-        return float(-ndtri((1.0 - self.level) / (2.0 * ways)))
+    def z(self, share: float = 1.0) -> float:
+        """Standard deviations on either side, for a share of the error."""
+        return float(-ndtri((1.0 - self.level) * share / 2.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class Asked:
     @classmethod
     def of(cls, release: Release) -> Asked:
         """Read the noisy answers of a release."""
-        return cls(release, read_rounds(release.answers, release.layout))
+        return cls(release, read_rounds(release.answers, release.asked))
 
     @cached_property
     def model(self) -> ModelRows:
@@ -108,7 +109,7 @@ class Asked:
         if lacking:
             return self._modelled(self.model.count(where), manner, lacking, said, NOT_NEGATIVE)
         ways = self._ways(columns, condition, lambda axes, region: (region, np.array(1.0), np.array(1.0)))
-        found = _common([total(pieces, manner.z(len(ways))) for pieces in ways])
+        found = _common([total(pieces, manner.z(1.0 / len(ways))) for pieces in ways])
         return self._estimate(found, manner, ways, _said(said, columns), NOT_NEGATIVE)
 
     def share(self, where: str, manner: Manner) -> Estimate:
@@ -122,7 +123,7 @@ class Asked:
         if lacking:
             return self._modelled(self.model.share(where), manner, lacking, said, SHARE)
         ways = self._ways(columns, condition, lambda axes, region: (None, region.sure * 1.0, region.possible * 1.0))
-        found = _common([ratio(pieces, manner.z(len(ways)), manner.about == "population") for pieces in ways])
+        found = _common([ratio(pieces, manner.z(1.0 / len(ways)), manner.about == "population") for pieces in ways])
         return self._estimate(found, manner, ways, _said(said, columns), SHARE)
 
     def mean(self, column: str, by: str | None, where: str | None, manner: Manner) -> Estimate | Estimates:
@@ -177,7 +178,7 @@ class Asked:
         if one == other:
             raise ArgumentError(f"a correlation is of two columns, and {one!r} is both")
         columns = tuple(sorted((one, other)))
-        said = f"the correlation of {one_line(one)} and {one_line(other)}{BINNED}"
+        said = f"the correlation of {one_line(one)} and {one_line(other)}"
         lacking = self.lacking(columns, None)
         if lacking:
             return self._modelled(self.model.correlation(one, other), manner, lacking, said, CORRELATION)
@@ -185,7 +186,7 @@ class Asked:
         found = correlate(cells, one, other).coefficients
         if not found:
             return self._modelled(self.model.correlation(one, other), manner, NO_SPREAD, said, CORRELATION)
-        return self._coefficient(found[0], manner, (cells.round,), columns, said, CORRELATION)
+        return self._coefficient(found[0], manner, (cells.round,), columns, f"{said}{BINNED}", CORRELATION)
 
     def regress(self, formula: str, kind: str, manner: Manner) -> Estimates:
         """The coefficients of a regression."""
@@ -234,11 +235,12 @@ class Asked:
         if lacking:
             return None, lacking
         sources = Sources.of(self.rounds, asked.columns)
-        if sources is None:
-            return None, "not every pair of these columns is in a table of the same levels"
-        if kind == "logistic" and not sources.is_whole:
+        if kind == "logistic" and (sources is None or not sources.is_whole):
             return None, f"no table of {' x '.join(map(one_line, asked.columns))} was bought, and pairs do not tell"
-        return sources, ""
+        return (
+            sources,
+            "" if sources is not None else "not every pair of these columns is in a table of the same levels",
+        )
 
     def _coefficient(
         self,
@@ -280,15 +282,20 @@ class Asked:
         if not self.release.answers:
             return "the release keeps no answers (it was saved compact)"
         if not self.rounds:
-            return f"mechanism {one_line(self.release.mechanism)} keeps no counts of cells for such columns"
-        layout = self.release.layout
+            return f"mechanism {one_line(self.release.mechanism)} keeps no counts of such columns"
+        layout = self.release.asked
         for name in columns:
             if name not in layout.names and name != layout.label:
                 return f"{one_line(name)} is computed from other columns, and no answer is about it"
         if condition is not None:
-            bins = {name: axis.bins for name, axis in self.rounds[0].axes.items()}
+            bins = dict(zip(layout.names, layout.bins, strict=True))
+            if layout.label is not None and layout.label_bins is not None:
+                bins[layout.label] = layout.label_bins
             if not can_place(condition, bins):
                 return "the condition calculates with columns, or compares them, and answers count cells"
+            never = missing_nowhere(condition, bins)
+            if never:
+                return f"the schema lets no {one_line(never)} be missing (`release.unread` tells what cannot be read)"
         if any(each.speaks_of(columns) for each in self.rounds):
             return ""
         return f"no table of {' x '.join(map(one_line, columns))} was bought"
@@ -298,9 +305,11 @@ class Asked:
         return next(each for each in self.rounds if each.speaks_of(columns))
 
     def _finer(self, first: Round, columns: Columns) -> Round | None:
-        """The last look at the columns that the first look had too; None where there is no other."""
+        """The last look at the columns that the first look had too, within its bins; None where there is no other."""
         looks = [each for each in self.rounds if each.kind == "histograms" and each.speaks_of(columns)]
-        return looks[-1] if looks and looks[0] is first and len(looks) > 1 else None
+        if not looks or looks[0] is not first or len(looks) == 1:
+            return None
+        return looks[-1] if all(_is_nested(first.axes[name], looks[-1].axes[name]) for name in columns) else None
 
     def _ways(self, columns: Columns, condition: Condition | None, question: Question) -> list[Pieces]:
         """The ways to answer a question: from the first round, and where it cuts bins, with those of the last look."""
@@ -314,8 +323,10 @@ class Asked:
         inner = _region(condition, finer)
         kept = Region(region.columns, ~region.cut, ~region.cut)
         within = _of_parents(region, first.axes[cut[0]], finer.axes[cut[0]])
+        # Other columns' totals would bring in what the first look said of the cut bins: their own table alone does not.
+        alone = first.only(columns)
         pieces = [
-            _piece(first, columns, question(first.axes, region), kept),
+            _piece(alone, columns, question(first.axes, region), kept),
             _piece(finer, columns, question(finer.axes, inner), within),
         ]
         return [[whole], pieces]
@@ -342,14 +353,15 @@ class Asked:
         axis = first.axes[column]
         piece = self._numbers(column, first, columns, condition, Region.everywhere())
         finer = self._finer(first, columns)
-        z = manner.z(1 if finer is None else 2)
-        if not is_clear([piece], z, sampled):
+        if not is_clear([piece], manner.z(), sampled):
             return self._estimate(Ratio(math.nan, math.nan, None), manner, [[piece]], said, self._bounds(column))
-        found = hull(levels_as_bins(piece, axis, q), z, sampled)
         rounds: list[Pieces] = [[piece]]
+        found = hull(levels_as_bins(piece, axis, q), manner.z(1.0 if finer is None else FIRST_SIGHT), sampled)
         if finer is not None and found is not None:
             inner = self._numbers(column, finer, columns, condition, Region.everywhere())
-            found = hull(_within(found, piece, inner, axis, finer.axes[column], q), z, sampled) or found
+            alone = self._numbers(column, first.only(columns), columns, condition, Region.everywhere())
+            bins = _within(found, alone, inner, axis, finer.axes[column], q)
+            found = hull(bins, manner.z(1.0 - FIRST_SIGHT), sampled) or found
             rounds.append([inner])
         along = tuple(i for i, name in enumerate(columns) if name != column)
         counts = np.asarray((piece.middle()[1] * piece.cells.counts).sum(axis=along))[axis.known]
@@ -461,12 +473,19 @@ def _piece(of: Round, columns: Columns, asked: tuple[Region | None, Any, Any], w
     return Piece(cells, sure, possible, *ends)
 
 
+def _is_nested(first: Axis, finer: Axis) -> bool:
+    """Whether every bin of a later look lies in one of the first."""
+    if isinstance(first.bins, OrderedBins) and isinstance(finer.bins, OrderedBins):
+        return bool(np.isin(first.bins.starts, finer.bins.starts).all())
+    return True
+
+
 def _parents(first: Axis, finer: Axis) -> IntArray:
     """For each level of a later look at an ordered column the level of the first that it lies in."""
     assert isinstance(first.bins, OrderedBins)
     assert isinstance(finer.bins, OrderedBins)
     parent = np.searchsorted(first.bins.starts, finer.bins.starts, "right") - 1
-    levels = np.full(finer.size, first.nowhere, dtype=np.int64)
+    levels = np.full(finer.size, first.nowhere or 0, dtype=np.int64)
     levels[finer.level[: len(parent)]] = first.level[parent]
     if finer.bins.missing >= 0:
         levels[finer.level[finer.bins.missing]] = first.level[first.bins.missing]

@@ -151,7 +151,8 @@ def describe(query: Query) -> dict[str, Any]:
         return {"kind": "tables", "classes": query.classes, "tables": [list(table) for table in query.tables]} | told
     if isinstance(query, GroupSums):
         groups, dim = len(query.latent.radii), query.latent.image.dim
-        return {"kind": "group sums", "groups": groups, "dimensions": dim, "second": query.second}
+        of = "classes" if query.latent.cells is None else "cells"
+        return {"kind": "group sums", "of": of, "groups": groups, "dimensions": dim, "second": query.second}
     if isinstance(query, FeatureMoments):
         return {"kind": "feature moments", "classes": query.classes, "features": query.image.dim}
     return {"kind": "label gradient", "classes": query.classes}

@@ -181,7 +181,7 @@ def regression(outcome: str, feature: str) -> Question:
 
 def binned(rows: Rows, release: Release, one: str, other: str) -> FloatArray:
     """How many rows there are in each pair of levels of the first answer about two columns together."""
-    layout = release.layout
+    layout = release.asked
     joint = rows.joint(layout, one, other)
     for axis, name in enumerate((one, other)):
         if name != layout.label:
@@ -194,7 +194,7 @@ def binned(rows: Rows, release: Release, one: str, other: str) -> FloatArray:
 
 def level_of_cells(release: Release, column: str, together: tuple[str, str]) -> IntArray:
     """The level of each cell of a column's grid in the first answer about two columns together."""
-    layout = release.layout
+    layout = release.asked
     place, names = layout.names.index(column), [*layout.names, layout.label]
     for answer in release.answers:
         what = answer.what
@@ -236,7 +236,7 @@ def second_moments(rows: Rows, release: Release, one: str, other: str) -> tuple[
 
 def middles(release: Release, column: str, together: tuple[str, str]) -> FloatArray:
     """The middle of each level: between the smallest and the largest number that is in it."""
-    layout = release.layout
+    layout = release.asked
     bins = layout.bins[layout.names.index(column)]
     assert isinstance(bins, OrderedBins)
     assert bins.missing < 0

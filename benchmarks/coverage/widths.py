@@ -38,8 +38,7 @@ class Told:
 
 def told_by(release: Release) -> Iterator[Told]:
     """The tables of all answers that count rows."""
-    layout = release.layout
-    label = str(layout.label)
+    layout = release.asked
     for number, answer in enumerate(release.answers):
         what = answer.what
         if what["kind"] not in ("histograms", "tables"):
@@ -51,7 +50,7 @@ def told_by(release: Release) -> Iterator[Told]:
         levels = {
             layout.names[place]: _of_cells(*each) for place, *each in zip(places, starts, own, cells, strict=True)
         }
-        levels[label] = np.arange(layout.classes)
+        levels[layout.label or ""] = np.arange(layout.classes)
         names = [*levels]
         tables = what.get("tables") or [[i, len(places)] for i in range(len(places))]
         sds = np.broadcast_to(answer.sd, answer.values.shape)

@@ -13,6 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.asking.evidence import read_rounds
 from sfumato.errors import ArgumentError
+from sfumato.models.column_label import ColumnLabelModel
 from sfumato.release.population import Known, bought_noise
 
 ROWS = 2000
@@ -72,6 +73,19 @@ def test_noise_of_a_table_bought_twice_is_less() -> None:
     once, twice = (bought_noise(some, release().layout) for some in (bought, bought * 2))
     assert once
     assert all(twice[table] == pytest.approx(sd / np.sqrt(2)) for table, sd in once.items())
+
+
+def test_a_label_that_is_a_column_is_drawn_too() -> None:
+    """At so few rows the label is asked for like all other columns."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"town": rng.choice(["Ulm", "Bonn"], 200), "age": rng.integers(0, 10, 200), "ill": "no"})
+    many = {"type": "category", "values": ["no", *map(str, range(30))]}
+    schema = {"label": "ill", "columns": SCHEMA["columns"] | {"ill": many}}  # type: ignore[operator]
+    small = sf.fit(table, schema, epsilon=0.5, delta=1e-3, rows=200, insecure_seed=1)
+    assert isinstance(small.model, ColumnLabelModel)
+    drawn = small.sample(500, draws=2, seed=0)
+    assert [list(frame) for frame in drawn] == [["town", "age", "ill"]] * 2
+    assert (drawn[0]["ill"] == "no").mean() > 0.2
 
 
 def test_who_may_not_have_draws(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from sfumato.guarantee import NoisyAnswer
 from sfumato.mechanisms.pairs.tilting import Total, cells_of, solve
 from sfumato.models.base import Model
 from sfumato.models.chains import Chains, settle
+from sfumato.models.column_label import ColumnLabelModel
 from sfumato.models.tilted_model import TiltedModel
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
@@ -63,10 +64,13 @@ def draw_populations(release: Release, n: int | None, draws: int, seed: int | No
     """Draws of the population, n rows to each; ten for each row of the private table by default."""
     if not isinstance(draws, (int, np.integer)) or draws < SETTINGS.fewest:
         raise ArgumentError(f"draws must be a whole number, {SETTINGS.fewest} or more, not {draws!r}")
-    known = Known.of(release.model, release.answers)
+    model = release.model
+    known = Known.of(model.base if isinstance(model, ColumnLabelModel) else model, release.answers)
     rows = SETTINGS.rows_a_row * known.rows if n is None else n
     for rng in np.random.default_rng(seed).spawn(int(draws)):
-        yield Draw(replace(release, model=known.population(rng)), rows, int(rng.integers(1 << 62)))
+        drawn = known.population(rng)
+        own = replace(model, base=drawn) if isinstance(model, ColumnLabelModel) else drawn
+        yield Draw(replace(release, model=own), rows, int(rng.integers(1 << 62)))
 
 
 @dataclass(frozen=True, eq=False)

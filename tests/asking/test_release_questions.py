@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from tests.asking.simulated import LAYOUT, LEVELS, SCHEMA, Curated, coverage, histograms, people, rows, tables
 
-from sfumato.asking.ratios import total
 from sfumato.asking.release_questions import Asked, Manner
 from sfumato.errors import ArgumentError
 from sfumato.schema.layout import Layout
@@ -165,31 +164,6 @@ def test_cut_bins_are_looked_into_where_a_later_look_has_them() -> None:
     share = Curated(SPLIT, frame, asked).asked().share("x < 2", MANNER)
     assert share.interval[0] <= 17 / 275 <= share.interval[1]
     assert share.width < 0.01
-
-
-def test_a_cut_bin_is_taken_from_the_later_look_as_a_whole() -> None:
-    """What the first look said of it has no weight: also not by way of the total, which other columns tell too."""
-    schema = Schema.of({"columns": {"x": SPLIT.columns["x"].model_dump(), "y": {"type": "boolean"}}})
-    wide = Layout.of(schema).refined([np.array([0, 4]), None])
-    frame = pd.DataFrame({"x": NUMBERS, "y": NUMBERS > 5})
-    asked = Curated(schema, frame, (histograms(wide, 3.0, [0, 1]), histograms(Layout.of(schema), 3.0, [0], "finer")))
-    found = []
-    for more in (0.0, 1000.0):
-        curated = asked.asked()
-        curated.rounds[0].tables[0].counts[1] += more
-        condition = curated.condition("x < 2")
-        first, both = curated._ways(("x",), condition, lambda axes, region: (region, np.array(1.0), np.array(1.0)))
-        found.append((total(first, 2.0).estimate, total(both, 2.0).estimate))
-        assert [piece.cells.round.name for piece in both] == ["histograms", "finer"]
-    assert found[1][0] > found[0][0] + 100.0
-    assert found[1][1] == pytest.approx(found[0][1])
-
-
-def test_looks_that_are_not_within_each_other_are_not_joined() -> None:
-    frame = pd.DataFrame({"x": NUMBERS})
-    other = FINE.refined([np.array([0, 3, 5])])
-    asked = Curated(SPLIT, frame, (histograms(WIDE, 0.1, [0]), histograms(other, 0.1, [0], "finer"))).asked()
-    assert asked.count("x < 2", MANNER).rests_on == ("histograms",)
 
 
 def test_a_cut_condition_is_covered_by_both_looks_together() -> None:

@@ -29,7 +29,7 @@ CLEAR_SPREAD = 3.0  # standard deviations by which a spread stands above its noi
 NEWTON_STEPS = 50
 LONGEST_STEP = 5.0  # of Newton's method, in each coefficient
 CONVERGED = 1e-10
-NO_SPREAD = "noise does not tell how far the columns spread, given each other, from no spread at all"
+HIDDEN_SPREAD = "noise does not tell how far the columns spread, given each other, from no spread at all"
 ONE = Feature(INTERCEPT, None, np.ones(1))
 
 

@@ -1,16 +1,10 @@
-"""The questions that a release answers: counts, shares, means and tables, each with its interval.
-
-Where the first look at a column has bins that a condition cuts, later looks may be finer. Then there are two ways to
-answer: from the first look, with all that the cut bins may hold; or with the cut bins taken from the last look, with
-the noise of its many bins. Which is narrower depends on the noise, so none is chosen: both are made with half of the
-error each, and the interval is what they have in common.
-"""
+"""The questions that a release answers: counts, shares, means, quantiles, tables, correlations and regressions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -19,17 +13,17 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato.asking.estimate import About, Estimate, Estimates
-from sfumato.asking.evidence import Axis, Columns, Round, read_rounds
+from sfumato.asking.evidence import Columns, Round, read_rounds
 from sfumato.asking.forms import Coefficient, Formula, Sources
 from sfumato.asking.model_answers import ModelRows
-from sfumato.asking.quantiles import Bin, below, crossing, hull, in_order, levels_as_bins
-from sfumato.asking.ratios import Piece, Pieces, Ratio, is_clear, ratio, total
-from sfumato.asking.regions import Region, can_place, missing_nowhere, region_of, spread
-from sfumato.asking.regressions import NO_SPREAD, LinearModel, LogisticModel, correlate, fit_rows
+from sfumato.asking.quantiles import crossing, hull, in_order, levels_as_bins
+from sfumato.asking.ratios import Pieces, Ratio, is_clear, ratio, total
+from sfumato.asking.regions import Region, can_place, missing_nowhere
+from sfumato.asking.regressions import HIDDEN_SPREAD, LinearModel, LogisticModel, correlate, fit_rows
+from sfumato.asking.ways import bins_within, common, finer_round, first_round, numbers_of, ways_of
 from sfumato.errors import ArgumentError
 from sfumato.schema.columns import Boolean, Listed, Number
 from sfumato.schema.conditions import Condition, parse
-from sfumato.schema.layout import IntArray, OrderedBins
 from sfumato.text import one_line
 
 if TYPE_CHECKING:
@@ -108,8 +102,8 @@ class Asked:
         lacking = self.lacking(columns, condition)
         if lacking:
             return self._modelled(self.model.count(where), manner, lacking, said, NOT_NEGATIVE)
-        ways = self._ways(columns, condition, lambda axes, region: (region, np.array(1.0), np.array(1.0)))
-        found = _common([total(pieces, manner.z(1.0 / len(ways))) for pieces in ways])
+        ways = ways_of(self.rounds, columns, condition, lambda region: (region, 1.0, 1.0))
+        found = common([total(pieces, manner.z(1.0 / len(ways))) for pieces in ways])
         return self._estimate(found, manner, ways, _said(said, columns), NOT_NEGATIVE)
 
     def share(self, where: str, manner: Manner) -> Estimate:
@@ -122,8 +116,8 @@ class Asked:
         lacking = self.lacking(columns, condition)
         if lacking:
             return self._modelled(self.model.share(where), manner, lacking, said, SHARE)
-        ways = self._ways(columns, condition, lambda axes, region: (None, region.sure * 1.0, region.possible * 1.0))
-        found = _common([ratio(pieces, manner.z(1.0 / len(ways)), manner.about == "population") for pieces in ways])
+        ways = ways_of(self.rounds, columns, condition, lambda region: (None, region.sure, region.possible))
+        found = common([ratio(pieces, manner.z(1.0 / len(ways)), manner.about == "population") for pieces in ways])
         return self._estimate(found, manner, ways, _said(said, columns), SHARE)
 
     def mean(self, column: str, by: str | None, where: str | None, manner: Manner) -> Estimate | Estimates:
@@ -137,7 +131,7 @@ class Asked:
         lacking = self.lacking(columns, condition)
         if lacking:
             return self._modelled(self.model.mean(column, where), manner, lacking, said, self._bounds(column))
-        return self._mean(column, self._first(columns), condition, Region.everywhere(), manner, said)
+        return self._mean(column, first_round(self.rounds, columns), condition, Region.everywhere(), manner, said)
 
     def quantile(self, column: str, q: float, where: str | None, manner: Manner) -> Estimate:
         """The smallest number that a share q of rows is at or below."""
@@ -148,7 +142,7 @@ class Asked:
         said = f"the {q:g}-quantile of {one_line(column)} over rows{_where(condition)}"
         columns = tuple(sorted({column, *_columns(condition)}))
         lacking = self.lacking(columns, condition)
-        if not lacking and not in_order(self._first(columns).axes[column]):
+        if not lacking and not in_order(first_round(self.rounds, columns).axes[column]):
             lacking = f"the levels of {one_line(column)} in its tables do not follow each other"
         if lacking:
             return self._modelled(self.model.quantile(column, q, where), manner, lacking, said, self._bounds(column))
@@ -182,10 +176,10 @@ class Asked:
         lacking = self.lacking(columns, None)
         if lacking:
             return self._modelled(self.model.correlation(one, other), manner, lacking, said, CORRELATION)
-        cells = self._first(columns).cells(columns)
+        cells = first_round(self.rounds, columns).cells(columns)
         found = correlate(cells, one, other).coefficients
         if not found:
-            return self._modelled(self.model.correlation(one, other), manner, NO_SPREAD, said, CORRELATION)
+            return self._modelled(self.model.correlation(one, other), manner, HIDDEN_SPREAD, said, CORRELATION)
         return self._coefficient(found[0], manner, (cells.round,), columns, f"{said}{BINNED}", CORRELATION)
 
     def regress(self, formula: str, kind: str, manner: Manner) -> Estimates:
@@ -202,7 +196,7 @@ class Asked:
                 said += BINNED
                 told = tuple(self._coefficient(each, manner, rounds, asked.columns, said, ANY) for each in found)
                 return Estimates(("term",), tuple((each.name,) for each in found), told)
-            lacking = NO_SPREAD
+            lacking = HIDDEN_SPREAD
         names, slopes = fit_rows(self.model.frame, asked, schema, kind)
         made = tuple(self._modelled(each, manner, lacking, said, ANY) for each in slopes)
         return Estimates(("term",), tuple((name,) for name in names), made)
@@ -300,67 +294,29 @@ class Asked:
             return ""
         return f"no table of {' x '.join(map(one_line, columns))} was bought"
 
-    def _first(self, columns: Columns) -> Round:
-        """The round that answers: the first that speaks of these columns, which its own noise did not decide."""
-        return next(each for each in self.rounds if each.speaks_of(columns))
-
-    def _finer(self, first: Round, columns: Columns) -> Round | None:
-        """The last look at the columns that the first look had too, within its bins; None where there is no other."""
-        looks = [each for each in self.rounds if each.kind == "histograms" and each.speaks_of(columns)]
-        if not looks or looks[0] is not first or len(looks) == 1:
-            return None
-        return looks[-1] if all(_is_nested(first.axes[name], looks[-1].axes[name]) for name in columns) else None
-
-    def _ways(self, columns: Columns, condition: Condition | None, question: Question) -> list[Pieces]:
-        """The ways to answer a question: from the first round, and where it cuts bins, with those of the last look."""
-        first = self._first(columns)
-        region = _region(condition, first)
-        whole = _piece(first, columns, question(first.axes, region), Region.everywhere())
-        finer = self._finer(first, columns)
-        cut = [name for name in columns if isinstance(first.axes[name].bins, OrderedBins)]
-        if finer is None or not region.cut.any() or len(cut) != 1:
-            return [[whole]]
-        inner = _region(condition, finer)
-        kept = Region(region.columns, ~region.cut, ~region.cut)
-        within = _of_parents(region, first.axes[cut[0]], finer.axes[cut[0]])
-        # Other columns' totals would bring in what the first look said of the cut bins: their own table alone does not.
-        alone = first.only(columns)
-        pieces = [
-            _piece(alone, columns, question(first.axes, region), kept),
-            _piece(finer, columns, question(finer.axes, inner), within),
-        ]
-        return [[whole], pieces]
-
-    def _numbers(self, column: str, of: Round, columns: Columns, condition: Condition | None, group: Region) -> Piece:
-        """The rows that are counted, with a column's numbers as their values."""
-        axis = of.axes[column]
-        known = Region((column,), axis.known, axis.known)
-        ends = (spread(end, (column,), columns) for end in axis.ranges)
-        return _piece(of, columns, (_region(condition, of) & known & group, *ends), Region.everywhere())
-
     def _mean(
         self, column: str, of: Round, condition: Condition | None, group: Region, manner: Manner, said: str
     ) -> Estimate:
         columns = tuple(sorted({column, *_columns(condition), *group.columns}))
-        ways: list[Pieces] = [[self._numbers(column, of, columns, condition, group)]]
+        ways: list[Pieces] = [[numbers_of(column, of, columns, condition, group)]]
         found = ratio(ways[0], manner.z(), manner.about == "population")
         return self._estimate(found, manner, ways, _said(said, columns, *of.axes[column].ranges), self._bounds(column))
 
     def _quantile(
         self, column: str, q: float, columns: Columns, condition: Condition | None, manner: Manner, said: str
     ) -> Estimate:
-        first, sampled = self._first(columns), manner.about == "population"
+        first, sampled = first_round(self.rounds, columns), manner.about == "population"
         axis = first.axes[column]
-        piece = self._numbers(column, first, columns, condition, Region.everywhere())
-        finer = self._finer(first, columns)
+        piece = numbers_of(column, first, columns, condition, Region.everywhere())
+        finer = finer_round(self.rounds, first, columns)
         if not is_clear([piece], manner.z(), sampled):
             return self._estimate(Ratio(math.nan, math.nan, None), manner, [[piece]], said, self._bounds(column))
         rounds: list[Pieces] = [[piece]]
         found = hull(levels_as_bins(piece, axis, q), manner.z(1.0 if finer is None else FIRST_SIGHT), sampled)
         if finer is not None and found is not None:
-            inner = self._numbers(column, finer, columns, condition, Region.everywhere())
-            alone = self._numbers(column, first.only(columns), columns, condition, Region.everywhere())
-            bins = _within(found, alone, inner, axis, finer.axes[column], q)
+            inner = numbers_of(column, finer, columns, condition, Region.everywhere())
+            alone = numbers_of(column, first.only(columns), columns, condition, Region.everywhere())
+            bins = bins_within(found, alone, inner, axis, finer.axes[column], q)
             found = hull(bins, manner.z(1.0 - FIRST_SIGHT), sampled) or found
             rounds.append([inner])
         along = tuple(i for i, name in enumerate(columns) if name != column)
@@ -381,7 +337,7 @@ class Asked:
             keys, means = self.model.means(column, by, where)
             made = [self._modelled(mean, manner, lacking, said, self._bounds(column)) for mean in means]
             return Estimates((by,), tuple((key,) for key in keys), tuple(made))
-        of = self._first(columns)
+        of = first_round(self.rounds, columns)
         axis = of.axes[by]
         levels = [i for i in range(axis.size) if i != axis.nowhere]
         names = axis.names()
@@ -392,7 +348,7 @@ class Asked:
         return Estimates((by,), tuple((names[i],) for i in levels), tuple(found))
 
     def _cells(self, one: str, other: str, manner: Manner, said: str) -> Estimates:
-        cells = self._first((one, other)).cells((one, other))
+        cells = first_round(self.rounds, (one, other)).cells((one, other))
         axes = [cells.round.axes[one], cells.round.axes[other]]
         names = [axis.names() for axis in axes]
         keys, found = [], []
@@ -444,86 +400,13 @@ class Asked:
         return (described.span.low, described.span.high) if isinstance(described, Number) else SHARE
 
 
-Question = Callable[[Any, Region], tuple[Region | None, Any, Any]]  # counted cells (None: all that can be read), values
-
-
 def rests_on(of: Round, columns: Columns) -> str:
     """The name of an answer, and of the table in it."""
-    return of.name if of.kind == "histograms" or not columns else f"{of.name}: {' x '.join(map(one_line, columns))}"
+    return of.name if of.kind != "tables" or not columns else f"{of.name}: {' x '.join(map(one_line, columns))}"
 
 
 def _columns(condition: Condition | None) -> Columns:
     return () if condition is None else tuple(sorted(condition.columns()))
-
-
-def _region(condition: Condition | None, of: Round) -> Region:
-    return Region.everywhere() if condition is None else region_of(condition, dict(of.axes))
-
-
-def _piece(of: Round, columns: Columns, asked: tuple[Region | None, Any, Any], within: Region) -> Piece:
-    """A question about the cells of some columns, of those within a region."""
-    counted, low, high = asked
-    region = (Region.readable(of, columns) if counted is None else counted) & within
-    cells = of.cells(columns)
-    sure, possible = (
-        np.broadcast_to(spread(mask, region.columns, cells.columns), cells.shape)
-        for mask in (region.sure, region.possible)
-    )
-    ends = (np.broadcast_to(np.asarray(end, dtype=np.float64), cells.shape) for end in (low, high))
-    return Piece(cells, sure, possible, *ends)
-
-
-def _is_nested(first: Axis, finer: Axis) -> bool:
-    """Whether every bin of a later look lies in one of the first."""
-    if isinstance(first.bins, OrderedBins) and isinstance(finer.bins, OrderedBins):
-        return bool(np.isin(first.bins.starts, finer.bins.starts).all())
-    return True
-
-
-def _parents(first: Axis, finer: Axis) -> IntArray:
-    """For each level of a later look at an ordered column the level of the first that it lies in."""
-    assert isinstance(first.bins, OrderedBins)
-    assert isinstance(finer.bins, OrderedBins)
-    parent = np.searchsorted(first.bins.starts, finer.bins.starts, "right") - 1
-    levels = np.full(finer.size, first.nowhere or 0, dtype=np.int64)
-    levels[finer.level[: len(parent)]] = first.level[parent]
-    if finer.bins.missing >= 0:
-        levels[finer.level[finer.bins.missing]] = first.level[first.bins.missing]
-    return levels
-
-
-def _of_parents(region: Region, first: Axis, finer: Axis) -> Region:
-    """The cells of a later look that lie in cells which a condition cuts in the first."""
-    cut = np.take(region.cut, _parents(first, finer), axis=region.columns.index(first.column))
-    return Region(region.columns, cut, cut)
-
-
-def _within(found: tuple[float, float], piece: Piece, inner: Piece, axis: Axis, finer: Axis, q: float) -> Iterator[Bin]:
-    """The bins of a later look within what the first allows, its other bins beside them as the first look has them."""
-    assert isinstance(axis.bins, OrderedBins)
-    low, high = axis.ranges
-    columns = piece.cells.columns
-    for p in np.flatnonzero(axis.known & (low <= found[1]) & (high >= found[0])):
-        here = spread(np.arange(axis.size) == p, (axis.column,), columns)
-        inside = spread(_parents(axis, finer) == p, (axis.column,), columns)
-        others = replace(piece, sure=piece.sure & ~here, possible=piece.possible & ~here)
-        under = below(others, q, spread(np.arange(axis.size) < p, (axis.column,), columns))
-        yield from levels_as_bins(
-            replace(inner, sure=inner.sure & inside, possible=inner.possible & inside), finer, q, under
-        )
-
-
-def _common(found: Sequence[Ratio]) -> Ratio:
-    """The narrowest of several answers, with what all their intervals have in common; all of them, if nothing."""
-    bounded = [(each, each.interval) for each in found if each.interval is not None]
-    if not bounded:
-        return found[0]
-    best, _ = min(bounded, key=lambda pair: pair[1][1] - pair[1][0])
-    lows, highs = [low for _, (low, _) in bounded], [high for _, (_, high) in bounded]
-    low, high = max(lows), min(highs)
-    if low > high:
-        low, high = min(lows), max(highs)
-    return Ratio(min(max(best.estimate, low), high), best.se, (low, high))
 
 
 def _where(condition: Condition | None) -> str:

@@ -94,11 +94,19 @@ class LinearModel:
                 cells, question = self.sources.product(one, other)
                 influence.add(-weight * slope, cells, question)
                 size.add(weight * again, cells, question)
-        sampling = self._residual(slopes) * max(size.value, 0.0)
+        sampling = self._sampling(influence, size, slopes)
         return Coefficient.of(self.features[j].name, estimate, influence, size, sampling)
 
+    def _sampling(self, influence: Form, size: Form, slopes: FloatArray) -> float:
+        """What sampling adds to the variance of an influence: its sum of squares, where one table has all columns (the
+        sandwich); from pairs of columns what it would be if residuals had one variance.
+        """
+        if self.sources.is_whole:
+            return max(sum(cells.total(each**2) for cells, each in influence.terms.items()), 0.0)
+        return self._residual(slopes) * max(size.value, 0.0)
+
     def _residual(self, slopes: FloatArray) -> float:
-        """The mean squared residual: sampling scatters a slope by it, where residuals have one variance."""
+        """The mean squared residual."""
         explained = 2.0 * slopes @ self.products - slopes @ self.moments @ slopes
         return max(self._sum(self.response, self.response) - float(explained), 0.0) / float(self.moments[0, 0])
 

@@ -11,7 +11,7 @@ from tests.asking.simulated import Curated, histograms, people
 
 from sfumato.asking.ratios import Ratio, total
 from sfumato.asking.release_questions import Manner
-from sfumato.asking.ways import common, finer_round, first_round, ways_of
+from sfumato.asking.ways import common, finer_look, first_round, ways_of
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 
@@ -35,7 +35,7 @@ def test_a_cut_bin_is_taken_from_the_later_look_as_a_whole() -> None:
         condition = curated.condition("x < 2")
         first, both = ways_of(curated.rounds, ("x",), condition, lambda region: (region, 1.0, 1.0))
         found.append((total(first, 2.0).estimate, total(both, 2.0).estimate))
-        assert [piece.cells.round.name for piece in both] == ["histograms", "finer"]
+        assert [each.name for each in both.cells.rounds] == ["histograms", "finer"]
     assert found[1][0] > found[0][0] + 100.0
     assert found[1][1] == pytest.approx(found[0][1])
 
@@ -53,14 +53,14 @@ def test_a_question_that_cuts_nothing_has_one_way() -> None:
     for text, ways in (("x < 4", 1), ("x < 2", 2), ("x >= 0", 1)):
         found = ways_of(asked.rounds, ("x",), asked.condition(text), lambda region: (region, 1.0, 1.0))
         assert len(found) == ways
-    assert finer_round(asked.rounds, asked.rounds[0], ("x",)) is asked.rounds[1]
+    assert finer_look(asked.rounds, ("x",)) == ("x", asked.rounds[1])
 
 
 def test_tables_have_no_later_look() -> None:
     asked = people(10).asked()
     first = first_round(asked.rounds, ("age", "sex"))
     assert first.kind == "tables"
-    assert finer_round(asked.rounds, first, ("age", "sex")) is None
+    assert finer_look(asked.rounds, ("age", "sex")) is None
 
 
 def test_what_answers_have_in_common() -> None:

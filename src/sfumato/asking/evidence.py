@@ -159,10 +159,6 @@ class Round:
         """The tables with these columns."""
         return [table for table in self.tables if set(columns) <= set(table.columns)]
 
-    def only(self, columns: Iterable[str]) -> Round:
-        """The tables with these columns, and nothing else: a count is then what they say of its own cells."""
-        return Round(self.name, self.kind, self.axes, tuple(self.holding(tuple(columns))))
-
     def precision(self, columns: Columns) -> float:
         """Of what all tables say together of a part of a question that is of these columns; 0 if none does."""
         if columns not in self._precisions:
@@ -174,9 +170,9 @@ class Cells:
     """The best linear estimates of a joint table's counts within a round, and the covariances of questions to it."""
 
     def __init__(self, of: Round, columns: Columns) -> None:
-        self.round, self.columns = of, columns
-        self.axes = [of.axes[name] for name in columns]
-        self.shape = tuple(axis.size for axis in self.axes)
+        self.round, self.rounds, self.columns = of, (of,), columns
+        self.axes = {name: of.axes[name] for name in columns}
+        self.shape = tuple(axis.size for axis in self.axes.values())
 
     @cached_property
     def counts(self) -> FloatArray:
@@ -185,7 +181,7 @@ class Cells:
         for some in subsets(self.columns):
             tables = self.round.holding(some)
             weights = [table.precision(some) for table in tables]
-            told = sum(w * _ordered(t, some) for w, t in zip(weights, tables, strict=True)) / sum(weights)
+            told = sum(w * in_order_of(t, some) for w, t in zip(weights, tables, strict=True)) / sum(weights)
             others = math.prod(n for name, n in zip(self.columns, self.shape, strict=True) if name not in some)
             found += _lifted(_centred(np.asarray(told)), some, self.columns) / others
         return found
@@ -244,7 +240,7 @@ def split(question: FloatArray, columns: Columns) -> Parts:
     return {some: part for some, part in parts.items() if np.abs(part).max(initial=0.0) > NO_PART * size}
 
 
-def _ordered(table: Table, columns: Columns) -> FloatArray:
+def in_order_of(table: Table, columns: Columns) -> FloatArray:
     """A table's marginal, axes in this order of columns."""
     own = [name for name in table.columns if name in columns]
     return table.marginal(columns).transpose([own.index(name) for name in columns])

@@ -133,7 +133,7 @@ class Sources:
         """The coefficients of the sum over rows of the product of two features, of rows whose cells are known."""
         cells = self.cells({name for name in (one.column, other.column) if name is not None})
         found = np.ones(cells.shape)
-        for axis in cells.axes:
+        for axis in cells.axes.values():
             found = found * spread(axis.known, (axis.column,), cells.columns)
         for each in (one, other):
             if each.column is not None:

@@ -14,25 +14,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.asking.evidence import Axis, FloatArray
-from sfumato.asking.ratios import Piece, Pieces, highest
+from sfumato.asking.evidence import Axis, FloatArray, IntArray
+from sfumato.asking.ratios import Piece, highest
 from sfumato.asking.regions import spread
 from sfumato.schema.conditions import Mask
 
 
 @dataclass(frozen=True)
 class Bin:
-    """A bin that may hold the quantile, as a tuple of pieces whose values say which rows are before it and up to it."""
+    """A bin that may hold the quantile, and pieces whose values say which rows are before it and up to it."""
 
     low: float
     high: float
-    before: Pieces
-    upto: Pieces
+    before: Piece
+    upto: Piece
 
     def is_allowed(self, z: float, sampled: bool) -> bool:
         """Whether the quantile may lie in it."""
         too_low = highest(self.upto, z, sampled) < 0.0
-        too_high = highest([piece.reflected() for piece in self.before], z, sampled) < 0.0
+        too_high = highest(self.before.reflected(), z, sampled) < 0.0
         return not too_low and not too_high
 
 
@@ -68,25 +68,12 @@ def in_order(axis: Axis) -> bool:
     return bool((low[1:] >= high[:-1]).all())
 
 
-def levels_as_bins(piece: Piece, axis: Axis, q: float, beside: Piece | None = None) -> Iterator[Bin]:
-    """The levels of a column as bins that may hold the quantile.
-
-    Args:
-        piece: The counted cells, those of the levels among them.
-        axis: The column's.
-        q: Which quantile.
-        beside: Cells of another round, counted too, with values that say which of them are below all these levels.
-
-    Returns:
-        One bin for each level that the piece has cells of.
-    """
-    columns = piece.cells.columns
-    other = (axis.column,)
-    along = tuple(i for i, name in enumerate(columns) if name != axis.column)
-    held = np.asarray(piece.possible.any(axis=along))
+def levels_as_bins(piece: Piece, column: str, q: float, levels: IntArray | None = None) -> Iterator[Bin]:
+    """The levels of a column as bins that may hold the quantile: those that hold counted cells, all or some."""
+    columns, axis = piece.cells.columns, piece.cells.axes[column]
+    held = axis.known & piece.possible.any(axis=tuple(i for i, name in enumerate(columns) if name != column))
     low, high = axis.ranges
-    rest = [] if beside is None else [beside]
     places = np.arange(axis.size)
-    for i in np.flatnonzero(axis.known & held):
-        under, upto = (spread(places < i + more, other, columns) for more in (0, 1))
-        yield Bin(float(low[i]), float(high[i]), [below(piece, q, under), *rest], [below(piece, q, upto), *rest])
+    for i in np.flatnonzero(held) if levels is None else levels[held[levels]]:
+        before, upto = (below(piece, q, spread(places < i + more, (column,), columns)) for more in (0, 1))
+        yield Bin(float(low[i]), float(high[i]), before, upto)

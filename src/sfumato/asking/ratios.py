@@ -10,32 +10,63 @@ cells are sure and single values): it holds the true mean whatever the cells hol
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import brentq
 
-from sfumato.asking.evidence import Cells, FloatArray
+from sfumato.asking.evidence import Axis, Columns, FloatArray, Round
 from sfumato.schema.conditions import Mask
 
 DOUBLINGS = 200  # of a step outwards, until a theta is no longer allowed
 PRECISE = 1e-6  # standard errors, to which the ends of an interval are found
 
 
+class Counts(Protocol):
+    """Estimated counts of a joint table's cells, and the noise of sums of them."""
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """Where they come from."""
+
+    @property
+    def columns(self) -> Columns:
+        """The columns, in order."""
+
+    @property
+    def axes(self) -> Mapping[str, Axis]:
+        """How they are seen."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many levels each has."""
+
+    @property
+    def counts(self) -> FloatArray:
+        """The estimates."""
+
+    def total(self, question: FloatArray) -> float:
+        """The sum over cells of a question's coefficients times counts."""
+
+    def variance(self, question: FloatArray) -> float:
+        """The variance of a question's noise."""
+
+
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some cells of a question, of one round.
+    """The cells that a question is about.
 
     Attributes:
-        cells: What the round says of them.
+        cells: What is known of them.
         sure: Those whose rows are counted.
         possible: Those whose rows may be counted.
         low: The smallest value of a row in each.
         high: The largest.
     """
 
-    cells: Cells
+    cells: Counts
     sure: Mask
     possible: Mask
     low: FloatArray
@@ -66,9 +97,6 @@ class Piece:
         return np.where(self.possible, away**2, 0.0)
 
 
-Pieces = Sequence[Piece]  # of one round each: their noise is independent
-
-
 @dataclass(frozen=True)
 class Ratio:
     """A quotient and its standard error, both to first order, and an interval where there is one."""
@@ -78,68 +106,60 @@ class Ratio:
     interval: tuple[float, float] | None
 
 
-def total(pieces: Pieces, z: float) -> Ratio:
+def total(piece: Piece, z: float) -> Ratio:
     """The sum of values over the rows that are counted, and its interval: from none to all of what is cut."""
-    middle = [piece.middle()[0] for piece in pieces]
-    low, high = -highest([piece.reflected() for piece in pieces], z), highest(pieces, z)
-    estimate = sum(piece.cells.total(form) for piece, form in zip(pieces, middle, strict=True))
-    return Ratio(estimate, _sd(pieces, middle), (low, high))
+    middle, _ = piece.middle()
+    se = math.sqrt(piece.cells.variance(middle))
+    return Ratio(piece.cells.total(middle), se, (-highest(piece.reflected(), z), highest(piece, z)))
 
 
-def ratio(pieces: Pieces, z: float, sampled: bool = False) -> Ratio:
+def ratio(piece: Piece, z: float, sampled: bool = False) -> Ratio:
     """The mean value of the rows that are counted, and its interval; None where it would be unbounded.
 
     With `sampled` the rows are independent draws of a population whose mean it is: the sum of (value - theta) has their
     variance too.
     """
-    halves = [piece.middle() for piece in pieces]
-    sums = sum(piece.cells.total(top) for piece, (top, _) in zip(pieces, halves, strict=True))
-    rows = sum(piece.cells.total(bottom) for piece, (_, bottom) in zip(pieces, halves, strict=True))
+    top, bottom = piece.middle()
+    rows = piece.cells.total(bottom)
     if not rows > 0.0:
         return Ratio(math.nan, math.inf, None)
-    mean = sums / rows
-    noise = _sd(pieces, [top - mean * bottom for top, bottom in halves])
-    se = math.hypot(noise, _scatter(pieces, mean) if sampled else 0.0) / rows
-    if not is_clear(pieces, z, sampled):
+    mean = piece.cells.total(top) / rows
+    noise = math.sqrt(piece.cells.variance(top - mean * bottom))
+    se = math.hypot(noise, _scatter(piece, mean) if sampled else 0.0) / rows
+    if not is_clear(piece, z, sampled):
         return Ratio(mean, se, None)
-    high = _end(pieces, z, mean, se, sampled)
-    low = -_end([piece.reflected() for piece in pieces], z, -mean, se, sampled)
+    low, high = -_end(piece.reflected(), z, -mean, se, sampled), _end(piece, z, mean, se, sampled)
     return Ratio(mean, se, (low, high))
 
 
-def highest(pieces: Pieces, z: float, sampled: bool = False) -> float:
+def highest(piece: Piece, z: float, sampled: bool = False) -> float:
     """The largest that the sum of values over the rows that are counted may be."""
-    return _most(pieces, 0.0, z, sampled)
+    return _most(piece, 0.0, z, sampled)
 
 
-def _most(pieces: Pieces, theta: float, z: float, sampled: bool) -> float:
+def _most(piece: Piece, theta: float, z: float, sampled: bool) -> float:
     """The largest that the sum of (value - theta) may be."""
-    forms = [piece.upper(theta) for piece in pieces]
-    most = sum(piece.cells.total(form) for piece, form in zip(pieces, forms, strict=True))
-    return most + z * math.hypot(_sd(pieces, forms), _scatter(pieces, theta) if sampled else 0.0)
+    form = piece.upper(theta)
+    noise = math.sqrt(piece.cells.variance(form))
+    return piece.cells.total(form) + z * math.hypot(noise, _scatter(piece, theta) if sampled else 0.0)
 
 
-def _sd(pieces: Pieces, forms: Sequence[FloatArray]) -> float:
-    """Of the noise on a sum of forms."""
-    return math.sqrt(sum(piece.cells.variance(form) for piece, form in zip(pieces, forms, strict=True)))
-
-
-def _scatter(pieces: Pieces, theta: float) -> float:
+def _scatter(piece: Piece, theta: float) -> float:
     """The standard deviation that sampling gives to the sum of (value - theta)."""
-    return math.sqrt(max(sum(piece.cells.total(piece.squares(theta)) for piece in pieces), 0.0))
+    return math.sqrt(max(piece.cells.total(piece.squares(theta)), 0.0))
 
 
-def is_clear(pieces: Pieces, z: float, sampled: bool = False) -> bool:
+def is_clear(piece: Piece, z: float, sampled: bool = False) -> bool:
     """Whether noise, and sampling, leave no doubt that rows are counted: then the interval is bounded."""
-    for counted in ([piece.sure for piece in pieces], [piece.possible for piece in pieces]):
-        forms = [mask.astype(np.float64) for mask in counted]
-        rows = sum(piece.cells.total(form) for piece, form in zip(pieces, forms, strict=True))
-        if not rows > z * math.hypot(_sd(pieces, forms), math.sqrt(rows) if sampled and rows > 0.0 else 0.0):
+    for counted in (piece.sure, piece.possible):
+        form = counted.astype(np.float64)
+        rows = piece.cells.total(form)
+        if not rows > z * math.sqrt(piece.cells.variance(form) + (max(rows, 0.0) if sampled else 0.0)):
             return False
     return True
 
 
-def _end(pieces: Pieces, z: float, mean: float, se: float, sampled: bool) -> float:
+def _end(piece: Piece, z: float, mean: float, se: float, sampled: bool) -> float:
     """The largest theta that the upper forms allow.
 
     Between two ends of cells that may be counted the upper form is linear in theta, so what it allows is a convex
@@ -148,9 +168,9 @@ def _end(pieces: Pieces, z: float, mean: float, se: float, sampled: bool) -> flo
     """
 
     def allowed(theta: float) -> float:
-        return _most(pieces, theta, z, sampled)
+        return _most(piece, theta, z, sampled)
 
-    breaks = np.unique(np.concatenate([p.high[p.possible & ~p.sure] for p in pieces]))
+    breaks = np.unique(piece.high[piece.possible & ~piece.sure])
     places = breaks.tolist() or [mean]
     step = max(1.1 * z * se, abs(mean) * 1e-9, 1e-150)
     last = next((i for i in reversed(range(len(places))) if allowed(places[i]) >= 0.0), -1)

@@ -7,14 +7,14 @@ each two of these stand for all numbers of the bin.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sfumato.asking.evidence import Axis, Columns, Round
+from sfumato.asking.evidence import Axis, Columns
 from sfumato.models.structural_zeros import Leaf, is_plain, leaves_of
 from sfumato.schema.conditions import ColumnOf, Condition, Constant, Mask, Missing
 from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray, OrderedBins
@@ -42,11 +42,11 @@ class Region:
         return cls((), np.array(True), np.array(True))
 
     @classmethod
-    def readable(cls, of: Round, columns: Columns) -> Region:
+    def readable(cls, axes: Mapping[str, Axis], columns: Columns) -> Region:
         """The rows whose cells of some columns can be read, that of missing values among them."""
         region = cls.everywhere()
         for name in columns:
-            inside = np.arange(of.axes[name].size) != of.axes[name].nowhere
+            inside = np.arange(axes[name].size) != axes[name].nowhere
             region = region & cls((name,), inside, inside)
         return region
 
@@ -81,7 +81,7 @@ def missing_nowhere(condition: Condition, bins: dict[str, Bins]) -> str | None:
     return next((name for name in asked if bins[name].missing < 0), None)
 
 
-def region_of(condition: Condition, axes: dict[str, Axis]) -> Region:
+def region_of(condition: Condition, axes: Mapping[str, Axis]) -> Region:
     """Where a condition holds, on the axes of a round."""
     columns = tuple(sorted(condition.columns()))
     standing = [_Standing.of(axes[name], list(leaves_of(condition))) for name in columns]

@@ -17,10 +17,10 @@ from sfumato.asking.evidence import Columns, Round, read_rounds
 from sfumato.asking.forms import Coefficient, Formula, Sources
 from sfumato.asking.model_answers import ModelRows
 from sfumato.asking.quantiles import crossing, hull, in_order, levels_as_bins
-from sfumato.asking.ratios import Pieces, Ratio, is_clear, ratio, total
+from sfumato.asking.ratios import Piece, Ratio, is_clear, ratio, total
 from sfumato.asking.regions import Region, can_place, missing_nowhere
 from sfumato.asking.regressions import HIDDEN_SPREAD, LinearModel, LogisticModel, correlate, fit_rows
-from sfumato.asking.ways import bins_within, common, finer_round, first_round, numbers_of, ways_of
+from sfumato.asking.ways import bins_within, common, finer_look, first_round, numbers_of, ways_of
 from sfumato.errors import ArgumentError
 from sfumato.schema.columns import Boolean, Listed, Number
 from sfumato.schema.conditions import Condition, parse
@@ -103,7 +103,7 @@ class Asked:
         if lacking:
             return self._modelled(self.model.count(where), manner, lacking, said, NOT_NEGATIVE)
         ways = ways_of(self.rounds, columns, condition, lambda region: (region, 1.0, 1.0))
-        found = common([total(pieces, manner.z(1.0 / len(ways))) for pieces in ways])
+        found = common([total(each, manner.z(1.0 / len(ways))) for each in ways])
         return self._estimate(found, manner, ways, _said(said, columns), NOT_NEGATIVE)
 
     def share(self, where: str, manner: Manner) -> Estimate:
@@ -117,7 +117,7 @@ class Asked:
         if lacking:
             return self._modelled(self.model.share(where), manner, lacking, said, SHARE)
         ways = ways_of(self.rounds, columns, condition, lambda region: (None, region.sure, region.possible))
-        found = common([ratio(pieces, manner.z(1.0 / len(ways)), manner.about == "population") for pieces in ways])
+        found = common([ratio(each, manner.z(1.0 / len(ways)), manner.about == "population") for each in ways])
         return self._estimate(found, manner, ways, _said(said, columns), SHARE)
 
     def mean(self, column: str, by: str | None, where: str | None, manner: Manner) -> Estimate | Estimates:
@@ -297,36 +297,34 @@ class Asked:
     def _mean(
         self, column: str, of: Round, condition: Condition | None, group: Region, manner: Manner, said: str
     ) -> Estimate:
-        columns = tuple(sorted({column, *_columns(condition), *group.columns}))
-        ways: list[Pieces] = [[numbers_of(column, of, columns, condition, group)]]
-        found = ratio(ways[0], manner.z(), manner.about == "population")
-        return self._estimate(found, manner, ways, _said(said, columns, *of.axes[column].ranges), self._bounds(column))
+        cells = of.cells({column, *_columns(condition), *group.columns})
+        piece = numbers_of(column, cells, condition, group)
+        found = ratio(piece, manner.z(), manner.about == "population")
+        said = _said(said, cells.columns, *of.axes[column].ranges)
+        return self._estimate(found, manner, [piece], said, self._bounds(column))
 
     def _quantile(
         self, column: str, q: float, columns: Columns, condition: Condition | None, manner: Manner, said: str
     ) -> Estimate:
         first, sampled = first_round(self.rounds, columns), manner.about == "population"
         axis = first.axes[column]
-        piece = numbers_of(column, first, columns, condition, Region.everywhere())
-        finer = finer_round(self.rounds, first, columns)
-        if not is_clear([piece], manner.z(), sampled):
-            return self._estimate(Ratio(math.nan, math.nan, None), manner, [[piece]], said, self._bounds(column))
-        rounds: list[Pieces] = [[piece]]
-        found = hull(levels_as_bins(piece, axis, q), manner.z(1.0 if finer is None else FIRST_SIGHT), sampled)
+        piece = numbers_of(column, first.cells(columns), condition, Region.everywhere())
+        if not is_clear(piece, manner.z(), sampled):
+            return self._estimate(Ratio(math.nan, math.nan, None), manner, [piece], said, self._bounds(column))
+        finer = finer_look(self.rounds, columns)
+        found = hull(levels_as_bins(piece, column, q), manner.z(1.0 if finer is None else FIRST_SIGHT), sampled)
         if finer is not None and found is not None:
-            inner = numbers_of(column, finer, columns, condition, Region.everywhere())
-            alone = numbers_of(column, first.only(columns), columns, condition, Region.everywhere())
-            bins = bins_within(found, alone, inner, axis, finer.axes[column], q)
+            bins = bins_within(found, self.rounds, columns, condition, q)
             found = hull(bins, manner.z(1.0 - FIRST_SIGHT), sampled) or found
-            rounds.append([inner])
         along = tuple(i for i, name in enumerate(columns) if name != column)
         counts = np.asarray((piece.middle()[1] * piece.cells.counts).sum(axis=along))[axis.known]
         low, high = axis.ranges
         middle = crossing(low[axis.known], high[axis.known], counts, q)
         if found is not None:
             middle = min(max(middle, found[0]), found[1])
-        said = _said(said, columns, *axis.ranges)
-        return self._estimate(Ratio(middle, math.nan, found), manner, rounds, said, self._bounds(column))
+        rounds = (first,) if finer is None else (first, finer[1])
+        said = _said(said, columns, low, high)
+        return self._told(Ratio(middle, math.nan, found), manner, rounds, columns, said, self._bounds(column))
 
     def _by(self, column: str, by: str, condition: Condition | None, where: str | None, manner: Manner) -> Estimates:
         self.check_column(by)
@@ -369,11 +367,10 @@ class Asked:
     # --- estimates
 
     def _estimate(
-        self, found: Ratio, manner: Manner, ways: Sequence[Pieces], said: str, possible: tuple[float, float]
+        self, found: Ratio, manner: Manner, ways: Sequence[Piece], said: str, possible: tuple[float, float]
     ) -> Estimate:
-        pieces = [piece for way in ways for piece in way]
-        rounds = tuple({piece.cells.round.name: piece.cells.round for piece in pieces}.values())
-        return self._told(found, manner, rounds, pieces[0].cells.columns, said, possible)
+        rounds = tuple({each.name: each for way in ways for each in way.cells.rounds}.values())
+        return self._told(found, manner, rounds, ways[0].cells.columns, said, possible)
 
     def _told(
         self,

@@ -140,11 +140,19 @@ def people(n: int = 5000, sd: float = 10.0, seed: int = 0, of: Sequence[tuple[in
     return Curated(SCHEMA, rows(n, seed), (histograms(LAYOUT, sd), tables(LAYOUT, sd, of, LEVELS)))
 
 
-def coverage(curated: Curated, ask: Any, truth: float, runs: int, wrong: float = 1.0, seed: int = 0) -> float:
-    """How often intervals hold the truth, over fresh noise."""
+def binned(curated: Curated, asked: Asked, place: int = 1) -> pd.DataFrame:
+    """The table as a round sees it: for each number what stands for its level."""
+    of = asked.rounds[place]
+    numbers = {name: of.axes[name].middles[curated._levels(of, name)] for name in ("age", "hours", "wage")}
+    return curated.frame.assign(**numbers)
+
+
+def coverage(curated: Curated, ask: Any, truth: Any, runs: int, wrong: float = 1.0, seed: int = 0) -> float:
+    """How often intervals hold the truth, over fresh noise; a truth may depend on what stands for levels."""
     rng = np.random.default_rng(seed)
     held = 0
     for _ in range(runs):
-        low, high = ask(curated.asked(rng, wrong)).interval
-        held += low <= truth <= high
+        asked = curated.asked(rng, wrong)
+        low, high = ask(asked).interval
+        held += low <= (truth(asked) if callable(truth) else truth) <= high
     return held / runs

@@ -89,7 +89,20 @@ def test_without_noise_counts_are_exact() -> None:
     assert not second.speaks_of(("age", "wage"))
     assert second.axes["age"].names()[0] == "20..24"
     assert second.axes["sex"].names() == ["f", "m", "unreadable"]
-    assert second.axes["age"].middles[:2].tolist() == [22.0, 27.0]
+    young = frame.age[frame.age < 25]
+    assert second.axes["age"].middles[0] == pytest.approx(young.mean(), abs=0.6)
+
+
+def test_a_typical_number_stands_for_a_wide_level() -> None:
+    """By the last histogram before the table, of bins that hold more than noise."""
+    levels = (np.arange(2), np.zeros(40, dtype=int), np.arange(80) // 8, np.arange(20) // 4)
+    frame = rows(1000).assign(age=np.where(np.arange(1000) < 900, 25, 50))
+    for sd, stands in ((1.0, 27.5), (40.0, 27.5), (1000.0, 39.5)):
+        asked = (histograms(LAYOUT, sd), tables(LAYOUT, 1.0, [(0, 1)], levels))
+        _, of = Curated(SCHEMA, frame, asked).asked().rounds
+        assert of.axes["age"].middles[0] == pytest.approx(stands, abs=2.6 if sd == 40.0 else 1e-6)
+    alone = Curated(SCHEMA, frame, (tables(LAYOUT, 1.0, [(0, 1)], levels),)).asked().rounds[0]
+    assert alone.axes["age"].middles[0] == 39.5
 
 
 def test_missing_values_and_unreadable_cells_have_levels_of_their_own() -> None:

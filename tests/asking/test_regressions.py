@@ -8,23 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.asking.simulated import SCHEMA, Curated, coverage, people
+from tests.asking.simulated import SCHEMA, binned, coverage, people
 
 from sfumato.asking.forms import Formula
 from sfumato.asking.regressions import fit_rows
-from sfumato.asking.release_questions import Manner
+from sfumato.asking.release_questions import Asked, Manner
 
 MANNER = Manner()
 WITH_LABEL = ((0, 1), (1, 2), (0, 2), (0, 1, 4))
-
-
-def binned(curated: Curated, place: int = 1) -> pd.DataFrame:
-    """The table as a round sees it: numbers at the middles of their levels."""
-    of = curated.asked().rounds[place]
-    frame = curated.frame.copy()
-    for name in ("age", "hours", "wage"):
-        frame[name] = of.axes[name].middles[curated._levels(of, name)]
-    return frame
 
 
 def least_squares(frame: pd.DataFrame) -> np.ndarray:
@@ -37,13 +28,13 @@ def test_without_noise_it_is_least_squares_of_the_binned_columns(of: Any) -> Non
     curated = people(1500, sd=1e-6, of=of)
     found = curated.asked().regress("hours ~ age + sex", "linear", MANNER)
     assert [key for (key,) in found.keys] == ["intercept", "age", "sex[m]"]
-    assert [each.estimate for each in found] == pytest.approx(least_squares(binned(curated)), rel=1e-6)
+    assert [each.estimate for each in found] == pytest.approx(least_squares(binned(curated, curated.asked())), rel=1e-6)
     assert all(each.interval is not None and each.rests_on for each in found)
 
 
 def test_without_noise_sampling_is_that_of_least_squares() -> None:
     curated = people(1500, sd=1e-6)
-    frame = binned(curated)
+    frame = binned(curated, curated.asked())
     design = np.column_stack([np.ones(len(frame)), frame.age, frame.sex == "m"])
     residual = frame.hours - design @ least_squares(frame)
     errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * (residual**2).mean())
@@ -53,18 +44,19 @@ def test_without_noise_sampling_is_that_of_least_squares() -> None:
 
 def test_coefficients_are_covered() -> None:
     curated = people(3000, sd=25.0)
-    truths = least_squares(binned(curated))
     rng = np.random.default_rng(0)
     held = np.zeros(3)
     for _ in range(80):
-        found = curated.asked(rng).regress("hours ~ age + sex", "linear", MANNER)
+        asked = curated.asked(rng)
+        truths = least_squares(binned(curated, asked))
+        found = asked.regress("hours ~ age + sex", "linear", MANNER)
         held += [each.interval[0] <= truth <= each.interval[1] for each, truth in zip(found, truths, strict=True)]
     assert (held / 80 > 0.95 - 5 * math.sqrt(0.95 * 0.05 / 80)).all()
 
 
 def test_the_correlation_of_binned_columns() -> None:
     curated = people(4000, sd=1e-6)
-    frame = binned(curated)
+    frame = binned(curated, curated.asked())
     truth = frame.age.corr(frame.hours)
     found = curated.asked().correlation("age", "hours", MANNER)
     assert found.estimate == pytest.approx(truth)
@@ -74,8 +66,11 @@ def test_the_correlation_of_binned_columns() -> None:
 
 def test_a_correlation_is_covered() -> None:
     curated = people(4000, sd=15.0)
-    frame = binned(curated)
-    truth = frame.age.corr(frame.hours)
+
+    def truth(asked: Asked) -> float:
+        frame = binned(curated, asked)
+        return float(frame.age.corr(frame.hours))
+
     held = coverage(curated, lambda a: a.correlation("age", "hours", MANNER), truth, 100)
     assert held > 0.95 - 5 * math.sqrt(0.95 * 0.05 / 100)
     wrong = coverage(curated, lambda a: a.correlation("age", "hours", MANNER), truth, 100, wrong=0.4)
@@ -95,7 +90,7 @@ def test_without_noise_it_is_logistic_regression() -> None:
     curated = people(1500, sd=1e-6, of=WITH_LABEL)
     asked = curated.asked()
     for formula, place in (("income ~ age", 0), ("income ~ age + sex", 1)):
-        frame = binned(curated, place)
+        frame = binned(curated, asked, place)
         columns = [np.ones(len(frame)), frame.age, *([frame.sex == "m"] if place else [])]
         wanted = maximum_likelihood(np.column_stack(columns).astype(float), (frame.income == "high").to_numpy())
         found = asked.regress(formula, "logistic", MANNER)
@@ -105,9 +100,12 @@ def test_without_noise_it_is_logistic_regression() -> None:
 
 def test_a_logistic_coefficient_is_covered() -> None:
     curated = people(3000, sd=15.0, of=WITH_LABEL)
-    frame = binned(curated, 1)
-    design = np.column_stack([np.ones(len(frame)), frame.age, frame.sex == "m"]).astype(float)
-    truth = maximum_likelihood(design, (frame.income == "high").to_numpy())[1]
+
+    def truth(asked: Asked) -> float:
+        frame = binned(curated, asked)
+        design = np.column_stack([np.ones(len(frame)), frame.age, frame.sex == "m"]).astype(float)
+        return float(maximum_likelihood(design, (frame.income == "high").to_numpy())[1])
+
     held = coverage(curated, lambda a: a.regress("income ~ age + sex", "logistic", MANNER)["age"], truth, 60)
     assert held > 0.95 - 5 * math.sqrt(0.95 * 0.05 / 60)
 

@@ -56,6 +56,18 @@ def test_a_question_that_cuts_nothing_has_one_way() -> None:
     assert finer_look(asked.rounds, ("x",)) == ("x", asked.rounds[1])
 
 
+def test_wide_bins_of_a_mean_are_looked_into() -> None:
+    frame = pd.DataFrame({"x": NUMBERS})
+    looks = (histograms(WIDE, 0.01, [0]), histograms(FINE, 0.01, [0], "finer"))
+    one, both = (Curated(SPLIT, frame, looks[:n]).asked().mean("x", None, None, MANNER) for n in (1, 2))
+    assert one.width > 2.0
+    assert both.width < 0.02
+    assert both.interval[0] <= NUMBERS.mean() <= both.interval[1]
+    assert both.rests_on == ("histograms", "finer")
+    by_itself = Curated(SPLIT, frame, looks).asked().mean("x", "x", None, MANNER)
+    assert [each.rests_on for each in by_itself] == [("histograms",)] * 2
+
+
 def test_tables_have_no_later_look() -> None:
     asked = people(10).asked()
     first = first_round(asked.rounds, ("age", "sex"))

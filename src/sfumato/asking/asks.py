@@ -137,7 +137,7 @@ class Asks:
         return self._asked.table(one, other, Manner(level, about))
 
     def correlation(self, one: str, other: str, *, level: float = 0.95, about: About = "table") -> Estimate:
-        """The correlation of two columns of numbers, each number taken as the middle of its bin.
+        """The correlation of two columns of numbers as binned: for each number stands a typical one of its bin.
 
         Args:
             one: A column of numbers, or of truth values.
@@ -166,8 +166,8 @@ class Asks:
         """The coefficients of a regression of the binned columns.
 
         Args:
-            formula: What is explained by what: "hours ~ age + sex". Numbers are taken as the middles of their bins,
-                categories as indicators of each level but the first.
+            formula: What is explained by what: "hours ~ age + sex". For each number stands a typical one of its bin;
+                categories are indicators of each level but the first.
             kind: "linear", from tables of all pairs; or "logistic", from one table of all columns.
             level: How often each interval holds its coefficient.
             about: 'table', or 'population' for what the rows are independent draws of (of a linear one from pairs:

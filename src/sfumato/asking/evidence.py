@@ -28,6 +28,7 @@ from sfumato.guarantee import FloatArray, NoisyAnswer
 from sfumato.schema.layout import Bins, CategoryBins, IntArray, Layout, OrderedBins
 
 PLAUSIBLE = 1e15  # of counts and their noise, which a file may say anything of
+HELD_ABOVE = 2.0  # standard deviations of noise: a bin that counts for the typical number of a level
 NO_PART = 1e-12  # relative: a part of a question that is nothing but rounding
 
 Columns = tuple[str, ...]
@@ -43,12 +44,14 @@ class Axis:
         bins: The bins of this round.
         level: The level of every bin.
         nowhere: The level of what fits no bin; None for the label, without which a row counts nowhere.
+        typical: The number that stands for each level; None where it is the middle.
     """
 
     column: str
     bins: Bins
     level: IntArray
     nowhere: int | None
+    typical: FloatArray | None = None
 
     @property
     def size(self) -> int:
@@ -81,9 +84,9 @@ class Axis:
 
     @property
     def middles(self) -> FloatArray:
-        """The number that stands for each level."""
+        """The number that stands for each level: a typical one, or the middle."""
         low, high = self.ranges
-        return (low + high) / 2.0
+        return (low + high) / 2.0 if self.typical is None else np.clip(self.typical, low, high)
 
     def names(self) -> list[Any]:
         """What to call each level."""
@@ -272,7 +275,41 @@ def read_rounds(answers: Iterable[NoisyAnswer], layout: Layout) -> tuple[Round, 
         One for each answer that counts classes, bins or cells and fits the layout; what a file says of others may be
         anything.
     """
-    return tuple(found for answer in answers if (found := _Reader(answer, layout).round()) is not None)
+    found: list[Round] = []
+    for answer in answers:
+        each = _Reader(answer, layout).round()
+        if each is not None:
+            found.append(_typified(each, found) if each.kind == "tables" else each)
+    return tuple(found)
+
+
+def _typified(of: Round, before: Sequence[Round]) -> Round:
+    """A round of tables with typical numbers of its wide levels, by the last histogram before it: they are settled
+    before its noise is drawn, like the levels.
+    """
+    axes = dict(of.axes)
+    for name, axis in of.axes.items():
+        looks = [each for each in before if each.kind == "histograms" and name in each.axes]
+        if looks and isinstance(axis.bins, OrderedBins) and (axis.ranges[0] < axis.ranges[1]).any():
+            axes[name] = replace(axis, typical=_typical(axis, looks[-1]))
+    return Round(of.name, of.kind, axes, of.tables)
+
+
+def _typical(axis: Axis, look: Round) -> FloatArray:
+    """The mean of each level over the bins of a histogram that hold more than noise; the middle where none does."""
+    assert isinstance(axis.bins, OrderedBins)
+    own = look.axes[axis.column]
+    assert isinstance(own.bins, OrderedBins)
+    cells = look.cells((axis.column,))
+    unit = np.zeros(cells.shape)
+    unit[own.level[0]] = 1.0
+    counts = cells.counts[own.level[: len(own.bins.starts)]]
+    counts = np.where(counts > HELD_ABOVE * math.sqrt(cells.variance(unit)), counts, 0.0)
+    numbers = (own.bins.low + own.bins.high) / 2.0
+    level = axis.level[np.searchsorted(axis.bins.starts, own.bins.starts, "right") - 1]
+    held, sums = (np.bincount(level, weights, axis.size) for weights in (counts, counts * numbers))
+    low, high = axis.ranges
+    return np.where(held > 0.0, sums / np.where(held > 0.0, held, 1.0), (low + high) / 2.0)
 
 
 class _Reader:

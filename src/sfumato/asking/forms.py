@@ -75,7 +75,7 @@ class Feature:
 
 
 def features_of(axis: Axis, described: Column, centre: float = 0.0) -> list[Feature]:
-    """A number's middles, or an indicator of each level of a listed column but the first."""
+    """What stands for the numbers of each level, or an indicator of each level of a listed column but the first."""
     if isinstance(described, Number):
         return [Feature(axis.column, axis.column, np.where(axis.known, axis.middles - centre, 0.0))]
     names = axis.names()
@@ -146,7 +146,8 @@ def _are_alike(rounds: Iterable[Round]) -> bool:
     for one, other in pairwise(rounds):
         for name in one.axes.keys() & other.axes.keys():
             mine, its = one.axes[name], other.axes[name]
-            if not (np.array_equal(mine.level, its.level) and all(map(np.array_equal, mine.ranges, its.ranges))):
+            seen = ((each.level, *each.ranges, each.middles) for each in (mine, its))
+            if not all(map(np.array_equal, *seen)):
                 return False
     return True
 

@@ -18,7 +18,7 @@ from sfumato.schema.conditions import Mask, parse
 if TYPE_CHECKING:
     from sfumato.release.release import Release
 
-MODEL_ROWS = 1 << 16
+MODEL_ROWS = 1 << 15
 LISTED_GROUPS = 64  # of a column that has no bins of its own in the model's table
 
 

@@ -1,9 +1,10 @@
 """Correlations and regressions of binned columns, from the noisy tables that hold them.
 
-A number is taken as the middle of its level, a category as its level. Then sums of products of two columns are linear
-in the counts of their table, and so known up to Gaussian noise. A coefficient solves an equation in such sums. To first
-order in the noise of all others (the delta method) it is theta in I + (estimate - theta) D = 0 with two linear forms:
-I sums the influence of rows, D what the coefficient divides by; its interval is Fieller's, for noise in both.
+For a number stands a typical one of its level (`Axis.middles`), for a category its level. Then sums of products of two
+columns are linear in the counts of their table, and so known up to Gaussian noise. A coefficient solves an equation in
+such sums. To first order in the noise of all others (the delta method) it is theta in I + (estimate - theta) D = 0 with
+two linear forms: I sums the influence of rows, D what the coefficient divides by; its interval is Fieller's, for noise
+in both.
 
 All columns of a regression may be in one table; or every pair of them in some table, each taken from the first round
 that has it. Sums of products need no more than pairs; the scores of a logistic regression do.

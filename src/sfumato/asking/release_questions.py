@@ -20,7 +20,7 @@ from sfumato.asking.quantiles import crossing, hull, in_order, levels_as_bins
 from sfumato.asking.ratios import Piece, Ratio, is_clear, ratio, total
 from sfumato.asking.regions import Region, can_place, missing_nowhere
 from sfumato.asking.regressions import HIDDEN_SPREAD, LinearModel, LogisticModel, correlate, fit_rows
-from sfumato.asking.ways import bins_within, common, finer_look, first_round, numbers_of, ways_of
+from sfumato.asking.ways import bins_within, common, finer_look, first_round, number_ways, numbers_of, ways_of
 from sfumato.errors import ArgumentError
 from sfumato.schema.columns import Boolean, Listed, Number
 from sfumato.schema.conditions import Condition, parse
@@ -34,7 +34,7 @@ SHARE = (0.0, 1.0)
 CORRELATION = (-1.0, 1.0)
 ANY = (-math.inf, math.inf)
 FIRST_SIGHT = 0.02  # of the error, for where the first look lets a quantile be, before a later look tells
-BINNED = ", of rows that count, whose cells can be read, as binned: a number is the middle of its bin"
+BINNED = ", of rows that count, whose cells can be read, as binned: a typical number of its bin stands for each"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Asked:
         lacking = self.lacking(columns, condition)
         if lacking:
             return self._modelled(self.model.mean(column, where), manner, lacking, said, self._bounds(column))
-        return self._mean(column, first_round(self.rounds, columns), condition, Region.everywhere(), manner, said)
+        return self._mean(column, columns, condition, Region.everywhere(), manner, said)
 
     def quantile(self, column: str, q: float, where: str | None, manner: Manner) -> Estimate:
         """The smallest number that a share q of rows is at or below."""
@@ -295,13 +295,13 @@ class Asked:
         return f"no table of {' x '.join(map(one_line, columns))} was bought"
 
     def _mean(
-        self, column: str, of: Round, condition: Condition | None, group: Region, manner: Manner, said: str
+        self, column: str, columns: Columns, condition: Condition | None, group: Region, manner: Manner, said: str
     ) -> Estimate:
-        cells = of.cells({column, *_columns(condition), *group.columns})
-        piece = numbers_of(column, cells, condition, group)
-        found = ratio(piece, manner.z(), manner.about == "population")
-        said = _said(said, cells.columns, *of.axes[column].ranges)
-        return self._estimate(found, manner, [piece], said, self._bounds(column))
+        ways = number_ways(self.rounds, columns, column, condition, group)
+        sampled, z = manner.about == "population", manner.z(1.0 / len(ways))
+        found = common([ratio(each, z, sampled) for each in ways])
+        told = _said(said, columns, *ways[0].cells.axes[column].ranges)
+        return self._estimate(found, manner, ways, told, self._bounds(column))
 
     def _quantile(
         self, column: str, q: float, columns: Columns, condition: Condition | None, manner: Manner, said: str
@@ -335,14 +335,13 @@ class Asked:
             keys, means = self.model.means(column, by, where)
             made = [self._modelled(mean, manner, lacking, said, self._bounds(column)) for mean in means]
             return Estimates((by,), tuple((key,) for key in keys), tuple(made))
-        of = first_round(self.rounds, columns)
-        axis = of.axes[by]
+        axis = first_round(self.rounds, columns).axes[by]
         levels = [i for i in range(axis.size) if i != axis.nowhere]
         names = axis.names()
         found = []
         for i in levels:
             here = np.arange(axis.size) == i
-            found.append(self._mean(column, of, condition, Region((by,), here, here), manner, said))
+            found.append(self._mean(column, columns, condition, Region((by,), here, here), manner, said))
         return Estimates((by,), tuple((names[i],) for i in levels), tuple(found))
 
     def _cells(self, one: str, other: str, manner: Manner, said: str) -> Estimates:

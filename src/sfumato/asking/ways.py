@@ -1,10 +1,10 @@
 """How a question is answered: from which round, about which cells, and in how many ways.
 
 A question is answered from the first round that speaks of its columns. Where the first look at a column has bins that a
-condition cuts, later looks may be finer. Then there are two ways to answer: from the first look, with all that the cut
-bins may hold; or with the cut bins in parts, as the last look counts them, with the noise of its many bins. Which is
-narrower depends on the noise, so none is chosen: both are made with half of the error each, and the interval is what
-they have in common.
+condition cuts, or that are wide for a mean, later looks may be finer. Then there are two ways to answer: from the first
+look, with all that such bins may hold; or with these bins in parts, as the last look counts them, with the noise of its
+many bins. Which is narrower depends on the noise, so none is chosen: both are made with half of the error each, and the
+interval is what they have in common.
 """
 
 from __future__ import annotations
@@ -78,6 +78,20 @@ def numbers_of(column: str, cells: Counts, condition: Condition | None, group: R
     known = Region((column,), axis.known, axis.known)
     low, high = (spread(end, (column,), cells.columns) for end in axis.ranges)
     return piece_of(cells, (region_in(condition, cells.axes) & known & group, low, high))
+
+
+def number_ways(
+    rounds: Sequence[Round], columns: Columns, column: str, condition: Condition | None, group: Region
+) -> list[Piece]:
+    """The ways to sum a column's numbers: from the first round, and where its bins are wide, from the last look."""
+    first = first_round(rounds, columns)
+    whole = numbers_of(column, first.cells(columns), condition, group)
+    finer = finer_look(rounds, columns)
+    low, high = first.axes[column].ranges
+    if finer is None or finer[0] != column or column in group.columns or not (low < high).any():
+        return [whole]
+    parts = Spliced(first, finer[1], columns, column, low < high)
+    return [whole, numbers_of(column, parts, condition, group)]
 
 
 def bins_within(

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from sfumato.asking.evidence import read_rounds
 from sfumato.private.queries.base import Batch
 from sfumato.release.release import Release
 from sfumato.schema.layout import FloatArray, IntArray, Layout, OrderedBins
@@ -235,16 +236,16 @@ def second_moments(rows: Rows, release: Release, one: str, other: str) -> tuple[
 
 
 def middles(release: Release, column: str, together: tuple[str, str]) -> FloatArray:
-    """The middle of each level: between the smallest and the largest number that is in it."""
+    """The number that stands for each level: where a level has more than one, that which the release says."""
     layout = release.asked
     bins = layout.bins[layout.names.index(column)]
     assert isinstance(bins, OrderedBins)
     assert bins.missing < 0
     level = level_of_cells(release, column, together)[bins.cell_starts]
-    low, high = np.full(level.max() + 1, np.inf), np.full(level.max() + 1, -np.inf)
-    np.minimum.at(low, level, bins.low)
-    np.maximum.at(high, level, bins.high)
-    return np.asarray((low + high) / 2.0)
+    if len(set(level)) == len(bins.low) and (bins.low == bins.high).all():
+        return np.asarray(bins.low)
+    found = next(each for each in read_rounds(release.answers, layout) if each.speaks_of(together))
+    return np.asarray(found.axes[column].middles[: level.max() + 1])
 
 
 SIMULATED = (

@@ -16,11 +16,11 @@ from benchmarks.coverage.cells import FUNCTIONS, LINEAR, SOLVED, Cell, Tally
 from benchmarks.coverage.populations import POPULATIONS
 from benchmarks.coverage.questions import BETWEEN, QUESTIONS, Question, Rows
 from benchmarks.coverage.releasing import Source
-from sfumato.asking import model_answers
+from sfumato.asking.model_answers import ModelRows
 from sfumato.release.release import Release
 
 BLOCKS = {LINEAR: 50, FUNCTIONS: 50, SOLVED: 10}  # releases of a block
-FEW = 50  # rows of the model, for answers that have no interval
+FEW = 50  # rows of a model that stand in for those of every one
 Figures = dict[str, Tally]
 
 
@@ -50,7 +50,8 @@ def one_release(cell: Cell, source: Source, seed: int, figures: Figures) -> None
     release = source.release(table.batch, int(rng.integers(1 << 62)), solved=cell.mode == SOLVED)
     if cell.mode != SOLVED:
         questions = [each for each in QUESTIONS[cell.population] if (each.kind in BETWEEN) == (cell.mode == FUNCTIONS)]
-        with patch.object(model_answers, "MODEL_ROWS", FEW):
+        few = source.rows.once("rows of a model", lambda: release.sample(FEW, seed=0))
+        with patch.object(ModelRows, "frame", few):  # what has no interval is not looked at
             for question in questions:
                 for about in question.abouts:
                     asked(question, about, release, table if about == "table" else source.rows, figures)

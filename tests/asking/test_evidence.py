@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from tests.asking.simulated import LAYOUT, LEVELS, PAIRS, SCHEMA, Curated, histograms, people, rows, tables
 
-from sfumato.asking.evidence import Round, read_rounds, split
+from sfumato.asking.evidence import Axis, Round, read_rounds, split
 from sfumato.guarantee import NoisyAnswer
-from sfumato.schema.layout import Layout
-from sfumato.schema.schema import Schema
+from sfumato.schema.layout import Layout, bins_of
+from sfumato.schema.schema import Category, Schema
 
 
 def noisy(question: Any, **what: Any) -> NoisyAnswer:
@@ -103,6 +103,12 @@ def test_a_typical_number_stands_for_a_wide_level() -> None:
         assert of.axes["age"].middles[0] == pytest.approx(stands, abs=2.6 if sd == 40.0 else 1e-6)
     alone = Curated(SCHEMA, frame, (tables(LAYOUT, 1.0, [(0, 1)], levels),)).asked().rounds[0]
     assert alone.axes["age"].middles[0] == 39.5
+
+
+def test_a_level_of_many_categories_has_a_short_name() -> None:
+    bins = bins_of(Category(values=tuple("abcdefgh")))
+    axis = Axis("town", bins, np.array([0, 1, 1, 2, 2, 2, 2, 2]), 3)
+    assert axis.names() == ["a", "b or c", "d or e or f or 2 others", "unreadable"]
 
 
 def test_missing_values_and_unreadable_cells_have_levels_of_their_own() -> None:

@@ -13,7 +13,7 @@ from tests.asking.simulated import LAYOUT, LEVELS, SCHEMA, Curated, coverage, hi
 from sfumato.asking.release_questions import Asked, Manner
 from sfumato.errors import ArgumentError
 from sfumato.schema.layout import Layout
-from sfumato.schema.schema import Schema
+from sfumato.schema.schema import Schema, Unit
 
 MANNER = Manner()
 
@@ -61,7 +61,9 @@ def _held(frame: pd.DataFrame, where: str) -> Any:
     return parse(where, SCHEMA.columns).holds(frame)
 
 
-@pytest.mark.parametrize("where", ["age > 40", "age >= 40 and sex == 'm'"])
+@pytest.mark.parametrize(
+    "where", [pytest.param("age > 40", marks=pytest.mark.slow), "age >= 40 and sex == 'm'"], ids=["one", "two"]
+)
 def test_counts_are_covered_and_noise_told_too_small_is_seen(where: str) -> None:
     curated = people(2000, sd=12.0)
     truth = float(_held(curated.frame, where).sum())
@@ -264,6 +266,31 @@ def test_what_is_refused(ask: Any, words: str) -> None:
 def test_manners_that_are_refused(options: Any, words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         Manner(**options)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda a, m: a.share("age > 40", m),
+        lambda a, m: a.mean("age", None, None, m),
+        lambda a, m: a.quantile("age", 0.5, None, m),
+        lambda a, m: a.correlation("age", "hours", m),
+        lambda a, m: a.regress("age ~ sex", "linear", m),
+    ],
+)
+def test_rows_of_one_unit_are_no_independent_draws(ask: Any) -> None:
+    asked = asked_with_rows()
+    asked.release.schema = SCHEMA.model_copy(update={"unit": Unit(column="person", rows=3)})
+    with pytest.raises(ArgumentError, match="up to 3 rows of one person"):
+        ask(asked, Manner(about="population"))
+    assert ask(asked, MANNER) is not None
+
+
+def test_residuals_of_one_variance_are_told() -> None:
+    asked = asked_with_rows(sd=1.0)
+    found = asked.regress("hours ~ age + sex", "linear", Manner(about="population"))
+    assert "one variance" in found["age"].estimand
+    assert "one variance" not in asked.regress("hours ~ age + sex", "linear", MANNER)["age"].estimand
 
 
 def test_dates_are_groups_and_no_numbers() -> None:

@@ -69,6 +69,12 @@ def patients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "train", short)
 
 
+def test_the_page_about_asking_runs(patients: None, small_pool: None) -> None:
+    release = run("docs/asking.md", {})["release"]
+    assert release.count("age > 60").interval is not None
+    assert release.regress("readmitted ~ age", kind="logistic")["age"].estimate > 0.0
+
+
 def test_the_page_about_slicing_runs(patients: None) -> None:
     found = run("docs/slicing.md", {})
     assert len(found["generators"]) == 5

@@ -28,6 +28,7 @@ from sfumato.guarantee import FloatArray, NoisyAnswer
 from sfumato.schema.layout import Bins, CategoryBins, IntArray, Layout, OrderedBins
 
 PLAUSIBLE = 1e15  # of counts and their noise, which a file may say anything of
+SHOWN_VALUES = 4  # of a level that puts categories together, in its name
 HELD_ABOVE = 2.0  # standard deviations of noise: a bin that counts for the typical number of a level
 NO_PART = 1e-12  # relative: a part of a question that is nothing but rounding
 
@@ -99,6 +100,8 @@ class Axis:
             return "missing"
         if isinstance(self.bins, CategoryBins):
             levels = [self.bins.column.levels[i] for i in bins if i != self.bins.missing]
+            if len(levels) > SHOWN_VALUES:
+                levels = [*levels[: SHOWN_VALUES - 1], f"{len(levels) - SHOWN_VALUES + 1} others"]
             return levels[0] if len(levels) == 1 else " or ".join(map(str, levels))
         ends = self.bins.column.typed(np.array([self.ranges[0][level], self.ranges[1][level]]), None)
         low, high = ends.iloc[0], ends.iloc[1]

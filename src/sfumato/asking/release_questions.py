@@ -108,6 +108,7 @@ class Asked:
 
     def share(self, where: str, manner: Manner) -> Estimate:
         """The share of rows that a condition holds for, of those whose cells of its columns can be read."""
+        self.check_manner(manner)
         condition = self.condition(where)
         if condition is None:
             raise ArgumentError("a share is of the rows for which something holds: give it by where")
@@ -122,6 +123,7 @@ class Asked:
 
     def mean(self, column: str, by: str | None, where: str | None, manner: Manner) -> Estimate | Estimates:
         """The mean of a column's numbers, of all rows, or of each group."""
+        self.check_manner(manner)
         self.check_numeric(column, "mean")
         condition = self.condition(where)
         if by is not None:
@@ -135,6 +137,7 @@ class Asked:
 
     def quantile(self, column: str, q: float, where: str | None, manner: Manner) -> Estimate:
         """The smallest number that a share q of rows is at or below."""
+        self.check_manner(manner)
         self.check_numeric(column, "quantile")
         if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0.0 < q < 1.0:
             raise ArgumentError(f"a quantile lies between 0 and 1, like 0.5 for the median, not at {q!r}")
@@ -166,7 +169,8 @@ class Asked:
         return self._cells(one, other, manner, said)
 
     def correlation(self, one: str, other: str, manner: Manner) -> Estimate:
-        """The correlation of two columns, each number taken as the middle of its level."""
+        """The correlation of two columns, for each number a typical one of its level."""
+        self.check_manner(manner)
         for name in (one, other):
             self.check_numeric(name, "correlation")
         if one == other:
@@ -184,6 +188,7 @@ class Asked:
 
     def regress(self, formula: str, kind: str, manner: Manner) -> Estimates:
         """The coefficients of a regression."""
+        self.check_manner(manner)
         asked = self._formula(formula, kind)
         schema = self.release.schema.columns
         said = f"coefficients of the {kind} regression {one_line(formula)}"
@@ -193,7 +198,8 @@ class Asked:
             found = model(sources, asked, schema).fit().coefficients
             if found:
                 rounds = tuple(dict.fromkeys(sources.rounds.values()))
-                said += BINNED
+                alike = manner.about == "population" and not sources.is_whole
+                said += BINNED + ("; sampling as if residuals had one variance" if alike else "")
                 told = tuple(self._coefficient(each, manner, rounds, asked.columns, said, ANY) for each in found)
                 return Estimates(("term",), tuple((each.name,) for each in found), told)
             lacking = HIDDEN_SPREAD
@@ -231,10 +237,9 @@ class Asked:
         sources = Sources.of(self.rounds, asked.columns)
         if kind == "logistic" and (sources is None or not sources.is_whole):
             return None, f"no table of {' x '.join(map(one_line, asked.columns))} was bought, and pairs do not tell"
-        return (
-            sources,
-            "" if sources is not None else "not every pair of these columns is in a table of the same levels",
-        )
+        if sources is None:
+            return None, "not every pair of these columns is in a table of the same levels"
+        return sources, ""
 
     def _coefficient(
         self,
@@ -263,6 +268,13 @@ class Asked:
         if column not in self.release.schema.columns:
             known = ", ".join(map(one_line, list(self.release.schema.columns)[:10]))
             raise ArgumentError(f"there is no column {one_line(str(column))!r}; the release has {known}")
+
+    def check_manner(self, manner: Manner) -> None:
+        """Refuse to speak of a population where rows are no independent draws of it."""
+        unit = self.release.schema.unit
+        if manner.about == "population" and unit is not None and unit.rows > 1:
+            told = f"up to {unit.rows} rows of one {one_line(unit.column)} are no independent draws of a population"
+            raise ArgumentError(f"{told}; ask about='table'")
 
     def check_numeric(self, column: str, what: str) -> None:
         """Refuse a column that has no numbers."""

@@ -39,7 +39,7 @@ app = typer.Typer(
     help="Turn a private table into a differentially private model of it, and synthetic rows.\n\n"
     "Start with `sfumato demo`. For a table of your own: draft a schema with `sfumato schema`, say what of it is "
     "public with `sfumato confirm`, see by `sfumato check` what of the table it cannot read, look at "
-    "`sfumato plan`, then `sfumato fit` and `sfumato sample`.",
+    "`sfumato plan`, then `sfumato fit`, `sfumato sample` and `sfumato ask`.",
 )
 
 INTERRUPTED = 130  # what typer makes of Ctrl-C

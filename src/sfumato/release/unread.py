@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sfumato.asking.evidence import is_plausible
 from sfumato.guarantee import FloatArray, NoisyAnswer
 from sfumato.text import one_line
 
@@ -26,7 +27,6 @@ CLEAR = (
     4.0  # standard deviations, by which a share stands above its noise: in one of a hundred columns noise rarely does
 )
 WORTH_TELLING = 0.005
-PLAUSIBLE = 1e15  # of counts and their noise, which a file may say anything of
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _histograms(answer: NoisyAnswer, width: int) -> Iterator[tuple[int, FloatArr
     An answer that is no such histogram gives none: what a file says of it may be anything.
     """
     what = answer.what
-    if what.get("kind") != "histograms" or what.get("nowhere") != "first" or not _is_plausible(answer):
+    if what.get("kind") != "histograms" or what.get("nowhere") != "first" or not is_plausible(answer):
         return
     classes, bins, columns = (
         _whole(each) for each in ([what.get("classes")], what.get("bins"), what.get("columns", list(range(width))))
@@ -139,12 +139,6 @@ def _histograms(answer: NoisyAnswer, width: int) -> Iterator[tuple[int, FloatArr
     counts = np.split(answer.values.reshape(shape), ends, axis=1)
     variances = np.split(np.broadcast_to(answer.sd, answer.values.shape).reshape(shape) ** 2, ends, axis=1)
     yield from zip(columns, counts, variances, strict=True)
-
-
-def _is_plausible(answer: NoisyAnswer) -> bool:
-    if not answer.values.size:
-        return False
-    return bool(max(np.abs(answer.values).max(), answer.sd.max(), 1.0 / answer.sd.min()) < PLAUSIBLE)
 
 
 def _whole(numbers: Any) -> list[int]:

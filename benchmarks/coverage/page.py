@@ -52,7 +52,9 @@ none (no table of the two columns was bought, or noise hides the rows); **bold**
 REMARKS = """Quantiles lie above their bar where a column has few values or wide bins: an interval is of whole
 values and of whole bins, and a quantile that sits in the middle of a value's rows is hardly ever missed. Means of
 columns without single values, and conditions that cut bins, hold whatever the bins hold, so that they cover more the
-less noise there is.
+less noise there is. Where few releases have an interval, those that have one are those whose noise made rows or
+spreads look clear, so that they hold the truth less often: that an interval is there is news of its own. Counted over
+all releases, those without an interval as holding it, the 95 % stand.
 """
 
 
@@ -244,7 +246,7 @@ def plot(cells: Cells, path: Path) -> None:
     axis.spines[["top", "right"]].set_visible(False)
     for epsilon, colour in colours.items():
         axis.plot([], [], "o", markersize=4, color=colour, label=f"epsilon {epsilon:g}")
-    axis.legend(fontsize=7, frameon=False, loc="lower left")
+    axis.legend(fontsize=7, frameon=False, loc="upper left")
     figure.savefig(path, dpi=90)
     plt.close(figure)
 

@@ -143,6 +143,9 @@ GOOD_TABLES = tables(LAYOUT, 2.0, PAIRS, LEVELS)
         {"levels": None},
         {"levels": GOOD_TABLES.what["levels"][:2]},
         {"levels": [[0, 5, 2], *GOOD_TABLES.what["levels"][1:]]},
+        {"levels": [[0, 1, 10**12], *GOOD_TABLES.what["levels"][1:]]},
+        {"levels": [[0, 1, 10**30], *GOOD_TABLES.what["levels"][1:]]},
+        {"levels": [[0, 1, -1], *GOOD_TABLES.what["levels"][1:]]},
         {"levels": [[0, True, 2], *GOOD_TABLES.what["levels"][1:]]},
         {"tables": [[0, 0]]},
         {"tables": [[0, 9]]},
@@ -152,6 +155,7 @@ GOOD_TABLES = tables(LAYOUT, 2.0, PAIRS, LEVELS)
         {"columns": [0]},
         {"columns": [0, 0, 1, 2]},
         {"starts": [[0]]},
+        {"starts": [[0, 10**30], *GOOD_TABLES.what.get("starts", [[0]] * 4)[1:]]},
         {"starts": [[0, 1], [3], [0], [0]]},
     ],
 )

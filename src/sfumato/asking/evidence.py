@@ -405,7 +405,8 @@ class _Reader:
             return {name: Axis(name, each, 1 + np.arange(each.size), 0) for name, each in bins.items()}
         found = {}
         for (name, each), level in zip(bins.items(), levels, strict=True):
-            _insist(len(level) == each.size + 1 and set(level[:-1].tolist()) == set(range(level[-1])))
+            _insist(len(level) == each.size + 1 and 0 < level[-1] < len(level))  # no longer than the file
+            _insist(set(level[:-1].tolist()) == set(range(level[-1])))
             found[name] = Axis(name, each, level[:-1], int(level[-1]))
         return found
 

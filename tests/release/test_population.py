@@ -95,6 +95,9 @@ def test_who_may_not_have_draws(tmp_path: Path) -> None:
         release().sample(draws=2, given={"age": 3})  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="only draws="):
         release().sample()  # type: ignore[call-overload]
+    people = sf.Schema.of(SCHEMA | {"columns": SCHEMA["columns"], "unit": {"column": "id", "rows": 2}})
+    with pytest.raises(ArgumentError, match="independent"):
+        replace(release(), schema=people).sample(draws=2)
     release().save(tmp_path / "small.sfumato", compact=True)
     with pytest.raises(ArgumentError, match="saved without"):
         sf.load(tmp_path / "small.sfumato").sample(draws=2)

@@ -64,6 +64,9 @@ def draw_populations(release: Release, n: int | None, draws: int, seed: int | No
     """Draws of the population, n rows to each; ten for each row of the private table by default."""
     if not isinstance(draws, (int, np.integer)) or draws < SETTINGS.fewest:
         raise ArgumentError(f"draws must be a whole number, {SETTINGS.fewest} or more, not {draws!r}")
+    unit = release.schema.unit
+    if unit is not None and unit.rows > 1:
+        raise ArgumentError(f"draws take rows as independent, and up to {unit.rows} rows of one unit are not")
     model = release.model
     known = Known.of(model.base if isinstance(model, ColumnLabelModel) else model, release.answers)
     rows = SETTINGS.rows_a_row * known.rows if n is None else n

@@ -49,12 +49,11 @@ none (no table of the two columns was bought, or noise hides the rows); **bold**
 """
 
 
-REMARKS = """Quantiles lie above their bar where a column has few values or wide bins: an interval is of whole
-values and of whole bins, and a quantile that sits in the middle of a value's rows is hardly ever missed. Means of
-columns without single values, and conditions that cut bins, hold whatever the bins hold, so that they cover more the
-less noise there is. Where few releases have an interval, those that have one are those whose noise made rows or
-spreads look clear, so that they hold the truth less often: that an interval is there is news of its own. Counted over
-all releases, those without an interval as holding it, the 95 % stand.
+REMARKS = """Three standard errors are as wide as releases are few: see how many there are of each. Quantiles lie above
+98 % where a column has few values or wide bins: an interval is of whole values and of whole bins, and a quantile that
+sits in the middle of a value's rows is hardly ever missed. Means of columns without single values, and conditions that
+cut bins, hold whatever the bins hold, so that they cover more the less noise there is. Where few releases have an
+interval, those that have one are those whose noise made rows or spreads look clear, and may hold the truth less often.
 """
 
 
@@ -97,9 +96,20 @@ def verdict(cells: Cells) -> str:
             )
             below = sum(t.coverage < bar(kind, t)[0] for t in found)
             above = sum(t.coverage > bar(kind, t)[1] for t in found)
+            error = WITHIN * sum(t.standard_error(LEVEL) for t in found) / len(found)
             ends = f"{min(t.coverage for t in found):.1%} to {max(t.coverage for t in found):.1%}"
-            rows.append([kind, said, f"{len(found) - below - above} of {len(found)}", str(below), str(above), ends])
-    head = ["kind", "bar", "figures within it", "below", "above", "lowest and highest"]
+            rows.append(
+                [
+                    kind,
+                    said,
+                    f"{len(found) - below - above} of {len(found)}",
+                    str(below),
+                    str(above),
+                    ends,
+                    f"{error:.1%}",
+                ]
+            )
+    head = ["kind", "bar", "figures within it", "below", "above", "lowest and highest", "3 se, mean"]
     return f"## In short\n\n{table(head, rows)}\n{REMARKS}"
 
 

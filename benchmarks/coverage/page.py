@@ -149,13 +149,18 @@ def section(population: str, cells: Cells) -> str:
 
 
 def releases(population: str, places: Sequence[tuple[int, float]], cells: Cells) -> str:
-    """How many releases each figure is of."""
+    """How many releases figures are of: fewer where what is measured has changed since."""
     said = {LINEAR: "counts, shares, tables, means", FUNCTIONS: "correlations, quantiles, regressions", SOLVED: "fits"}
     rows = []
     for mode, title in said.items():
-        numbers = [cells[key].releases if (key := (population, *place, mode)) in cells else 0 for place in places]
-        rows.append([title, *(f"{number:,}" for number in numbers)])
+        found = [cells.get((population, *place, mode)) for place in places]
+        rows.append([title, *("0" if cell is None else _numbers(cell) for cell in found)])
     return table(["releases", *(f"{rows:,}, eps {epsilon:g}" for rows, epsilon in places)], rows)
+
+
+def _numbers(cell: Cell) -> str:
+    several = sorted({tally.releases for tally in cell.tallies.values()})
+    return " to ".join(dict.fromkeys(f"{number:,}" for number in (several[0], several[-1])))
 
 
 def covered(kind: Kind, tally: Tally | None) -> str:

@@ -29,6 +29,7 @@ _HOMES = {
     "Step": "sfumato.progress",
     "accounting": "sfumato",
     "check": "sfumato.checking",
+    "combine": "sfumato.release.combining",
     "draft": "sfumato.drafting",
     "epsilon_for": "sfumato.planning.wishes",
     "errors": "sfumato",
@@ -65,6 +66,7 @@ __all__ = [
     "__version__",
     "accounting",
     "check",
+    "combine",
     "draft",
     "epsilon_for",
     "errors",
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     from sfumato.planning.periods import Periods
     from sfumato.planning.wishes import EpsilonRange, Wishes, epsilon_for
     from sfumato.progress import Spending, Step
+    from sfumato.release.combining import combine
     from sfumato.release.release import Release
     from sfumato.schema.schema import Schema
     from sfumato.tables import open_table

@@ -112,6 +112,12 @@ columns:
     assert set(rows["home town"]) == {"Ulm", "Bonn"}
 
 
+def test_the_page_about_draws_runs(patients: None) -> None:
+    pooled = run("docs/draws.md", {})["pooled"]
+    assert list(pooled.index) == ["Intercept", "C(ward)[T.south]", "C(ward)[T.west]", "age"]
+    assert (pooled["low"] < pooled["high"]).all()
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/schema.md"])
 def test_the_schemas_that_are_shown_are_schemas(page: str) -> None:
     shown = [sf.Schema.parse(block) for block in blocks(page, "yaml")]

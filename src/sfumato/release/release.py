@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from sfumato.models import ColumnLabelModel, GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
 from sfumato.release.keeping import FITTING, Keeping, keep_rules
+from sfumato.release.population import draw_populations
 from sfumato.release.unread import Unread, find_unread
 from sfumato.schema.columns import Category, Column, Datetime, Number
 from sfumato.schema.conditions import Mask, Once
@@ -113,6 +114,7 @@ class Release(Asks):
         """How often each class comes."""
         return self.model.class_weights
 
+    @overload
     def sample(
         self,
         n: int,
@@ -120,23 +122,49 @@ class Release(Asks):
         *,
         given: Mapping[str, Any] | None = None,
         where: Where | None = None,
-    ) -> pd.DataFrame:
+        draws: None = None,
+    ) -> pd.DataFrame: ...
+
+    @overload
+    def sample(
+        self, n: int | None = None, seed: int | None = None, *, where: Where | None = None, draws: int
+    ) -> list[pd.DataFrame]: ...
+
+    def sample(
+        self,
+        n: int | None = None,
+        seed: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        where: Where | None = None,
+        draws: int | None = None,
+    ) -> pd.DataFrame | list[pd.DataFrame]:
         """Draw synthetic rows, with the schema's columns, order and types.
 
         Args:
-            n: How many rows.
+            n: How many rows; of draws each, and of those ten for each row of the private table by default.
             seed: The same seed gives the same rows.
             given: Columns to hold at values ({"income": ">50K", "age": 40}): the others follow their conditional
                 distribution under the model.
             where: Keep rows for which this holds: a condition ("age > 40 and town in ['Ulm', 'Bonn']"; its grammar is
                 in docs/conditions.md), or a function of the frame. At most 1000 rows are drawn for each one wanted.
+            draws: Draw the population so many times, as the model has it given noise and sampling, and rows of each:
+                analyses of them are put together by `sf.combine` (docs/draws.md).
 
         Returns:
-            The rows.
+            The rows; a list of them, one for each draw, where `draws` is given.
 
         Raises:
-            ArgumentError: If an argument is out of its range, or `where` keeps too few rows.
+            ArgumentError: If an argument is out of its range, or `where` keeps too few rows, or draws are wanted of a
+                release without tables of pairs.
         """
+        if draws is not None:
+            if given is not None:
+                raise ArgumentError("draws are of whole rows: use where= in the place of given=")
+            drawn = draw_populations(self, n, draws, seed)
+            return [each.release.sample(each.rows, each.seed, where=where) for each in drawn]
+        if n is None:
+            raise ArgumentError("the number of rows to sample must be 0 or more: only draws= has one of its own")
         return pd.concat(list(self._frames(n, seed, given, where)), ignore_index=True)
 
     def sample_batches(

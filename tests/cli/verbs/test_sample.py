@@ -61,3 +61,29 @@ def test_sample_to_stdout(folder: Path, call: Call) -> None:
     assert call("sample", "r.sfumato", "-n", 5, "-o", "-", "--format", "tsv").out.startswith('"age"\t"town"')
     assert "give one of them" in call("sample", "r.sfumato", "-n", 5, "-o", "-", "--json").err
     assert not Path("-").exists()
+
+
+def test_sample_draws(folder: Path, call: Call) -> None:
+    result = call("sample", "r.sfumato", "-n", 30, "-o", "rows.csv.gz", "--draws", 3, "--seed", 3)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines()[2] == "wrote rows-3.csv.gz: 30 synthetic rows of 3 columns"
+    expected = sf.load("r.sfumato").sample(30, seed=3, draws=3)
+    for number, frame in enumerate(expected, start=1):
+        assert pd.read_csv(f"rows-{number}.csv.gz")["age"].tolist() == frame["age"].tolist()
+    found = document(call("sample", "r.sfumato", "-n", 30, "-o", "rows.csv", "--draws", 2, "--json"))
+    assert [each["output"] for each in found["draws"]] == ["rows-1.csv", "rows-2.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("-o", "rows.csv"), "give -n"),
+        (("-o", "-", "--draws", 2), "give -o a name"),
+        (("-o", "rows.csv", "--draws", 2, "--given", "age=40"), "use --where"),
+        (("-o", "rows.csv", "--draws", 1), "2 or more"),
+    ],
+)
+def test_sample_draws_refused(options: tuple[object, ...], said: str, folder: Path, call: Call) -> None:
+    result = call("sample", "r.sfumato", *options)
+    assert result.code != 0
+    assert said in result.err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,18 +12,26 @@ from sfumato.cli.parameters import Json, RowFormat
 from sfumato.cli.progress import working
 from sfumato.errors import ArgumentError
 
+if TYPE_CHECKING:
+    from sfumato.release.release import Release
+
 
 def sample(
     release: Annotated[Path, typer.Argument(help="A release file.")],
-    n: Annotated[int, typer.Option("-n", "--rows", help="How many synthetic rows.", min=0)],
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Where to write them: a file (.csv, .parquet, ...), or - for stdout.")
     ],
+    n: Annotated[
+        int | None, typer.Option("-n", "--rows", help="How many synthetic rows; --draws has a default.", min=0)
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.", min=0)] = None,
     given: Annotated[
         list[str] | None, typer.Option(help="Fix a column: --given income='>50K'. May be repeated.")
     ] = None,
     where: Annotated[str | None, typer.Option(help="Keep only rows like this: --where 'age > 40'.")] = None,
+    draws: Annotated[
+        int | None, typer.Option(help="Draw the population so often; each draw gets a file of its own: rows-1.csv, ...")
+    ] = None,
     kind: RowFormat = None,
     as_json: Json = False,
 ) -> None:
@@ -33,16 +41,54 @@ def sample(
 
     if as_json and str(output) == STDOUT:
         raise ArgumentError("--json and -o - would both print on stdout; give one of them")
-    made = load(release)
-    with working("sampling", total=n) as advance:
-        batches = made.sample_batches(n, seed=seed, given=_given(given or []), where=where)
-        write_rows(batches, output, advance, kind)
+    if n is None and draws is None:
+        raise ArgumentError("give -n, the number of rows; only --draws has a number of its own")
+    made, held = load(release), _given(given or [])
+    if draws is not None:
+        written = _write_draws(made, draws, n, seed, held, where, output, kind)
+    else:
+        assert n is not None
+        with working("sampling", total=n) as advance:
+            write_rows(made.sample_batches(n, seed=seed, given=held, where=where), output, advance, kind)
+        written = {output: n}
     if str(output) == STDOUT:
         return
+    columns = list(made.schema.columns)
+    told = [{"output": str(path), "rows": rows, "columns": columns} for path, rows in written.items()]
     if as_json:
-        print_json({"output": str(output), "rows": n, "columns": list(made.schema.columns)})
-    else:
-        print(f"wrote {output}: {n} synthetic rows of {len(made.schema.columns)} columns")
+        print_json(told[0] if draws is None else {"draws": told})
+        return
+    for path, rows in written.items():
+        print(f"wrote {path}: {rows} synthetic rows of {len(columns)} columns")
+
+
+def _write_draws(
+    made: Release,
+    draws: int,
+    n: int | None,
+    seed: int | None,
+    given: dict[str, str],
+    where: str | None,
+    output: Path,
+    kind: str | None,
+) -> dict[Path, int]:
+    """One file a draw, numbered before what its name ends in: the files, and how many rows each has."""
+    from sfumato.release.population import draw_populations
+    from sfumato.rows_file import STDOUT, write_rows
+
+    if str(output) == STDOUT:
+        raise ArgumentError("--draws writes a file for each draw; give -o a name")
+    if given:
+        raise ArgumentError("draws are of whole rows: use --where in the place of --given")
+    name, dot, ends = output.name.partition(".")
+    written = {}
+    with working("drawing", total=draws) as advance:
+        for number, each in enumerate(draw_populations(made, n, draws, seed), start=1):
+            path = output.with_name(f"{name}-{number}{dot}{ends}")
+            write_rows(each.release.sample_batches(each.rows, each.seed, where=where), path, kind=kind)
+            written[path] = each.rows
+            advance(1)
+    return written
 
 
 def _given(pairs: list[str]) -> dict[str, str]:

@@ -177,7 +177,7 @@ class Pool:
         """Solve the dual over the rows, and go there, or as far as the rows reach: their effective share, and whether
         all the way was gone.
         """
-        cells = _cells(self.tilt, self.rows)
+        cells = cells_of(self.tilt, self.rows)
         now = self.tilt.weights
         # A mixture known by so many rows is trusted like a part of them at the most: counts are taken as of fewer rows.
         unit = max(1.0, self.tuning.trusted * total.rows / len(self.rows))
@@ -208,7 +208,7 @@ def _quantile(values: FloatArray, weights: FloatArray, share: float) -> float:
     return float(values[order[min(int(np.searchsorted(upto, share * upto[-1])), len(order) - 1)]])
 
 
-def _cells(tilt: Tilt, rows: Rows) -> csr_array:
+def cells_of(tilt: Tilt, rows: Rows) -> csr_array:
     """(rows, cells): 1 where a row is in a cell."""
     places = tilt.places(tilt.levels_of(rows.codes, rows.labels)).T.ravel()
     ends = np.arange(0, places.size + 1, len(tilt.tables), dtype=np.int32)

@@ -19,6 +19,7 @@ _HOMES = {
     "PrivateMixture": "sfumato.estimator",
     "Release": "sfumato.release.release",
     "Schema": "sfumato.schema.schema",
+    "SharedLayout": "sfumato.mechanisms.shared_layout",
     "Slicing": "sfumato.mechanisms",
     "Spending": "sfumato.progress",
     "Step": "sfumato.progress",
@@ -28,8 +29,10 @@ _HOMES = {
     "errors": "sfumato",
     "fit": "sfumato.api",
     "load": "sfumato.api",
+    "merge": "sfumato.merging",
     "open_table": "sfumato.tables",
     "plan": "sfumato.api",
+    "update": "sfumato.merging",
     "Training": "sfumato.training.settings",
 }
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
     "PrivateMixture",
     "Release",
     "Schema",
+    "SharedLayout",
     "Slicing",
     "Spending",
     "Step",
@@ -55,8 +59,10 @@ __all__ = [
     "errors",
     "fit",
     "load",
+    "merge",
     "open_table",
     "plan",
+    "update",
 ]
 
 if TYPE_CHECKING:
@@ -69,6 +75,8 @@ if TYPE_CHECKING:
     from sfumato.guarantee import Guarantee
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms import Clustmix, Mixture, Plan, Slicing
+    from sfumato.mechanisms.shared_layout import SharedLayout
+    from sfumato.merging import merge, update
     from sfumato.progress import Spending, Step
     from sfumato.release.release import Release
     from sfumato.schema.schema import Schema

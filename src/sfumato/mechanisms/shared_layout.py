@@ -243,11 +243,10 @@ def _starts(layout: Layout, schema: Schema) -> tuple[IntArray | None, ...]:
 
     from sfumato.schema.layout import Layout, OrderedBins
 
+    pairs = zip(layout.bins, Layout.of(schema).bins, strict=True)
     return tuple(
-        mine.starts
-        if isinstance(mine, OrderedBins) and isinstance(own, OrderedBins) and not np.array_equal(mine.starts, own.starts)
-        else None
-        for mine, own in zip(layout.bins, Layout.of(schema).bins, strict=True)
+        None if np.array_equal(mine.cell_starts, own.cell_starts) or not isinstance(mine, OrderedBins) else mine.starts
+        for mine, own in pairs
     )
 
 
@@ -289,8 +288,8 @@ def _read(path: Path) -> SharedLayout:
         raise ArgumentError(f"{path} is no layout; `sfumato layout` makes one of a schema or of a release") from None
     if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT_NAME, FORMAT_VERSION):
         raise ArgumentError(f"{path} is no layout of version {FORMAT_VERSION}; `sfumato layout` makes one")
-    bins, levels, tables = data.get("bins"), data.get("levels"), data.get("tables")
     try:
+        bins, levels, tables = data["bins"], data["levels"], data["tables"]
         schema = _schema(data["schema"])
         modelled = [name for name in schema.modelling.modelled if name != schema.label]
         places = {name: j for j, name in enumerate([*modelled, *filter(None, [schema.label])])}

@@ -18,6 +18,7 @@ from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreE
 from sfumato.mechanisms.mixture.affine_forecast import best_forecast, broken_stick
 from sfumato.mechanisms.pairs.pair_rounds import can_pair, pair_notes, pair_shares
 from sfumato.mechanisms.pairs.public_tables import given_share
+from sfumato.mechanisms.shared_layout import shared_layout
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.mixture.mixture_mechanism import Mixture, MixtureTuning
@@ -47,7 +48,7 @@ def plan_mixture(mechanism: Mixture, public: Public) -> Plan:
 def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
     """Histograms, then one Gaussian a class by two looks, or cells and their moments."""
     tuning = mechanism.tuning
-    shared = mechanism.layout
+    shared = shared_layout(mechanism.layout)
     public = public if shared is None else shared.applied(public)
     encoding = ScoreEncoding(tuning.histograms, tuning.labels, follows_mass=shared is None)
     adapted = what_adapts(mechanism.adapt, public, "scores")
@@ -82,7 +83,7 @@ def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
     notes = _notes(number, cell_sd(public, public.mu, shares, opening), opening)
     if paired and shared is None:
         notes |= pair_notes(public, paired, tuning.pairs)
-    elif paired:
+    elif paired and shared is not None:
         notes |= {"of the budget, tables of pairs": f"{paired:.0%}", "tables of the layout": len(shared.tables)}
     details = MixtureDetails(number, opening)
     rounds = as_rounds(shares, public.mu)

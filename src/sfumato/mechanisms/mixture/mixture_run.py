@@ -31,6 +31,7 @@ from sfumato.mechanisms.mixture.one_gaussian import fit_one_gaussian
 from sfumato.mechanisms.mixture.score_components import fit_components
 from sfumato.mechanisms.pairs.pair_rounds import DISTANCES, TABLES, tilt_by_tables
 from sfumato.mechanisms.pairs.public_tables import tilt_by_layout
+from sfumato.mechanisms.shared_layout import shared_layout
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import MixtureModel
@@ -71,8 +72,9 @@ def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel |
     if not plan.has(TABLES):
         return model
     seen, marginals = Seen(curator, layout), learned.marginals
-    if mechanism.layout is not None:
-        return tilt_by_layout(seen, plan, model, marginals, tuning.pairs, mechanism.layout)
+    shared = shared_layout(mechanism.layout)
+    if shared is not None:
+        return tilt_by_layout(seen, plan, model, marginals, tuning.pairs, shared)
     return tilt_by_tables(seen, plan, model, marginals, tuning.pairs)
 
 

@@ -27,10 +27,9 @@ from sfumato.schema.layout import Bins, CategoryBins, IntArray, Layout
 from sfumato.schema.schema import Schema
 
 
-def public_layout(
-    schema: Schema, epsilon: float, delta: float, adjacency: str, rows: int | None, tuning: PairTuning = PairTuning()
-) -> SharedLayout:
+def public_layout(schema: Schema, epsilon: float, delta: float, adjacency: str, rows: int | None) -> SharedLayout:
     """The schema's bins, levels of equally many of them, and all pairs if noise leaves enough of a typical cell."""
+    tuning = PairTuning()
     if adjacency not in tuple(Adjacency):
         raise ArgumentError(f"adjacency must be {' or '.join(repr(str(a)) for a in Adjacency)}, not {adjacency!r}")
     layout = Layout.of(schema)

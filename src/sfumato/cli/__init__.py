@@ -14,7 +14,23 @@ from sfumato.cli.mechanism_options import FitCommand, MechanismCommand
 from sfumato.cli.opening import TableCommand
 from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
-from sfumato.cli.verbs import audit, check, confirm, convert, demo, fit, inspect, ledger, plan, sample, schema, train
+from sfumato.cli.verbs import (
+    audit,
+    check,
+    confirm,
+    convert,
+    demo,
+    fit,
+    inspect,
+    layout_file,
+    ledger,
+    merge,
+    plan,
+    sample,
+    schema,
+    train,
+    update,
+)
 from sfumato.errors import SfumatoError
 
 app = typer.Typer(
@@ -39,6 +55,9 @@ app.command(cls=FitCommand)(fit.fit)
 app.command(cls=train.TrainCommand)(train.train)
 app.command()(sample.sample)
 app.command()(inspect.inspect)
+app.command(name="layout")(layout_file.layout)
+app.command()(merge.merge)
+app.command(cls=TableCommand)(update.update)
 app.command()(ledger.ledger)
 app.command()(audit.audit)
 app.command()(demo.demo)

@@ -76,6 +76,7 @@ class SharedLayout:
         delta: float,
         adjacency: str = "add-remove",
         rows: int | None = None,
+        sites: int = 1,
     ) -> SharedLayout:
         """The layout of a schema: its own bins, and all pairs of columns with the label where noise leaves enough.
 
@@ -85,6 +86,8 @@ class SharedLayout:
             delta: The probability that a release tells more.
             adjacency: Which tables are neighbours.
             rows: A public guess at the number of rows that a site has.
+            sites: How many sites, or periods, are going to be merged: their noise grows by the root of it, their rows
+                by all of it.
 
         Returns:
             The layout, a public function of the arguments.
@@ -94,7 +97,7 @@ class SharedLayout:
         """
         from sfumato.mechanisms.pairs.public_tables import public_layout
 
-        return public_layout(_schema(schema), epsilon, delta, adjacency, rows)
+        return public_layout(_schema(schema), epsilon, delta, adjacency, rows, sites)
 
     @classmethod
     def of_release(cls, release: Any) -> SharedLayout:

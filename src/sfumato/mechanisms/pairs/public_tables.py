@@ -11,8 +11,9 @@ from sfumato.accounting import calibrate
 from sfumato.encoding.marginals import Marginals
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.asker import Asker
-from sfumato.mechanisms.base import DEFAULT_ROWS, Plan
+from sfumato.mechanisms.base import DEFAULT_ROWS, LARGEST_GUESS, Plan
 from sfumato.mechanisms.budget import Share
+from sfumato.mechanisms.checks import check_whole
 from sfumato.mechanisms.pairs.pair_rounds import TABLES, Tilting, can_pair
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate
@@ -26,9 +27,18 @@ from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE
 from sfumato.schema.layout import Bins, CategoryBins, IntArray, Layout
 from sfumato.schema.schema import Schema
 
+MOST_SITES = 1 << 16
 
-def public_layout(schema: Schema, epsilon: float, delta: float, adjacency: str, rows: int | None) -> SharedLayout:
-    """The schema's bins, levels of equally many of them, and all pairs if noise leaves enough of a typical cell."""
+
+def public_layout(
+    schema: Schema, epsilon: float, delta: float, adjacency: str, rows: int | None, sites: int
+) -> SharedLayout:
+    """The schema's bins, levels of equally many of them, and all pairs if noise leaves enough of a typical cell of what
+    all sites have together.
+    """
+    check_whole("sites", sites, MOST_SITES)
+    guess = DEFAULT_ROWS if rows is None else rows
+    check_whole("rows", guess, LARGEST_GUESS)
     tuning = PairTuning()
     if adjacency not in tuple(Adjacency):
         raise ArgumentError(f"adjacency must be {' or '.join(repr(str(a)) for a in Adjacency)}, not {adjacency!r}")
@@ -42,8 +52,8 @@ def public_layout(schema: Schema, epsilon: float, delta: float, adjacency: str, 
     unit_rows = 1 if schema.unit is None else schema.unit.rows
     noise = unit_rows * (1.0 if adjacency == Adjacency.ADD_REMOVE else math.sqrt(2.0)) / calibrate(epsilon, delta)
     sd = noise * math.sqrt(max(len(tables), 1) / tuning.share)
-    guess = DEFAULT_ROWS if rows is None else rows
-    pays = can_pair(layout) and sd <= NOISIEST_CELL * tuning.typical_cell * guess
+    typical = tuning.typical_cell * guess * sites
+    pays = can_pair(layout) and sd * math.sqrt(sites) <= NOISIEST_CELL * typical
     return SharedLayout(schema, (None,) * len(levels), levels, tables if pays and _fit(tables, levels, layout) else ())
 
 

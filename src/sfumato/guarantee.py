@@ -16,6 +16,7 @@ from sfumato.schema.layout import ROW
 from sfumato.text import one_line, rounded_up
 
 LONGEST_NAME = 200  # of a mechanism, an answer or a data set
+UNSEEN = "if what was spent on none of them was chosen by seeing another"
 ROUNDING = 1e-9  # relative: figures that differ by less are the same, found on other machines
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -138,14 +139,14 @@ class Joint:
         parts: The releases.
         own: To whoever is in the releases of one group of people only, at worst; None where a seed was used.
         moved: To someone who moves from one group of people to another, at worst; None where there is one group.
-        rule: What tells the people of the parts apart, in the words of whoever merged them; None where nothing was
-            said but that they are different.
+        rules: What tells the people of parts apart, in the words of whoever merged them; nothing where nothing was said
+            but that they are different.
     """
 
     parts: tuple[Part, ...]
     own: Person | None
     moved: Person | None
-    rule: str | None = None
+    rules: tuple[str, ...] = ()
 
     @property
     def groups(self) -> int:
@@ -155,15 +156,15 @@ class Joint:
     def told(self, everywhere: str) -> str:
         """All promises in words; `everywhere` is that to someone who is in all parts."""
         if self.groups == 1:
-            return (
-                f"merged from {len(self.parts)} releases of the same people: {everywhere}, if what was spent on none "
-                "of them was chosen by seeing another"
-            )
-        told = "" if self.rule is None else f", told apart by: {one_line(self.rule)}"
+            return f"merged from {len(self.parts)} releases of the same people: {everywhere}, {UNSEEN}"
+        apart = f", told apart by: {'; '.join(map(one_line, self.rules))}" if self.rules else ""
+        several = f"{everywhere}, for someone in both"
+        if self.groups > 2:
+            several = f"{self.moved}, for someone who moves between two of them; {everywhere}, for someone in all"
         return (
-            f"merged from {len(self.parts)} releases of {self.groups} groups of different people{told}: {self.own}, "
-            f"for whoever is in one of them; {self.moved}, for someone who moves between two; {everywhere}, for "
-            "someone in all; that they are different people was said by whoever merged them and cannot be checked"
+            f"merged from releases of {self.groups} groups of different people{apart}: {self.own}, for whoever is in "
+            f"one of them; {several}, {UNSEEN}; that they are different people was said by whoever merged them and "
+            "cannot be checked"
         )
 
 

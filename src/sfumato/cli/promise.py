@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sfumato.text import one_line, rounded_up
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 def promise(guarantee: Guarantee, *, shows_rows: bool) -> str:
     """What whoever reads the file can learn about one unit; `shows_rows` where every row is in it, with noise."""
+    if guarantee.joint is not None and guarantee.joint.own is not None:
+        own = guarantee.joint.own
+        guarantee = replace(guarantee, epsilon=own.epsilon, delta=own.delta, mu=own.mu, joint=None)
     if not guarantee.secure:
         return "Nothing is promised: whoever has the seed can take the noise away."
     return (

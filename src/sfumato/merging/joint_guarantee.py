@@ -41,16 +41,20 @@ def joint_guarantee(releases: Sequence[Release], same_people: bool, rule: str | 
         ArgumentError: A release is there twice, or the same people would have to be told apart.
     """
     check_rule(rule)
+    rules = tuple(
+        dict.fromkeys(known for each in releases if each.guarantee.joint for known in each.guarantee.joint.rules)
+    )
+    rules += () if rule is None or rule in rules else (rule,)
     parts = _parts(releases, same_people)
     _refuse_twice(parts)
     first = parts[0].guarantee
     secure = all(part.guarantee.secure for part in parts)
     spends = tuple(spend for part in parts for spend in part.guarantee.spends)
     if not secure:
-        joint = Joint(parts, None, None, rule)
+        joint = Joint(parts, None, None, rules)
         return Guarantee(None, None, None, first.adjacency, first.unit, False, spends, joint=joint)
     everywhere = person(parts)
-    joint = Joint(parts, *promises(parts), rule)
+    joint = Joint(parts, *promises(parts), rules)
     terms = everywhere.epsilon, everywhere.delta, everywhere.mu
     return Guarantee(*terms, first.adjacency, first.unit, True, spends, joint=joint)
 

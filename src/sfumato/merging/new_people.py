@@ -68,8 +68,8 @@ def update(
         >>> first, later = (pd.DataFrame({"age": np.arange(500) % most}) for most in (40, 80))
         >>> release = sf.fit(first, schema, epsilon=1, delta=1e-6)
         >>> both = sf.update(release, later, epsilon=1, delta=1e-6, new_people="admitted from 2026 on")
-        >>> both.guarantee.joint.rule, both.guarantee.joint.own.epsilon
-        ('admitted from 2026 on', 1.0)
+        >>> both.guarantee.joint.rules, both.guarantee.joint.own.epsilon
+        (('admitted from 2026 on',), 1.0)
     """
     if new_people is not True and not (isinstance(new_people, str) and new_people):
         raise ArgumentError(

@@ -79,7 +79,7 @@ class _Joint(BaseModel):
     parts: Annotated[tuple[_Part, ...], FailFast()] = Field(min_length=2, max_length=MOST_PARTS)
     own: _Person | None
     moved: _Person | None
-    rule: str | None = Field(min_length=1, max_length=LONGEST_NAME)
+    rules: tuple[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)], ...] = Field(max_length=MOST_PARTS)
 
 
 class GuaranteeData(PlainData):
@@ -113,7 +113,7 @@ def _joint_data(joint: Joint) -> dict[str, Any]:
         ],
         "own": None if joint.own is None else vars(joint.own),
         "moved": None if joint.moved is None else vars(joint.moved),
-        "rule": joint.rule,
+        "rules": list(joint.rules),
     }
 
 
@@ -132,8 +132,9 @@ def read_guarantee(told: GuaranteeData, schema: Schema, row_spends: tuple[str, .
     parts = tuple(
         Part(each.id, _read_plain(each.guarantee, schema, row_spends, insist), each.people) for each in told.joint.parts
     )
-    people = [None if each is None else Person(**each.model_dump()) for each in (told.joint.own, told.joint.moved)]
-    joint = Joint(parts, *people, told.joint.rule)
+    told_own, told_moved = told.joint.own, told.joint.moved
+    own, moved = (None if each is None else Person(**each.model_dump()) for each in (told_own, told_moved))
+    joint = Joint(parts, own, moved, told.joint.rules)
     _check_joint(found, joint, insist)
     return replace(found, joint=joint)
 
@@ -216,10 +217,8 @@ def _check_joint(given: Guarantee, joint: Joint, insist: Insist) -> None:
     insist(len({part.id for part in joint.parts}) == len(parts), "a part of its guarantee is there twice")
     named = all(part.id == part.guarantee.entry for part in joint.parts if part.guarantee.entry is not None)
     insist(named, "a part of its guarantee has another name than its ledger's entry")
-    insist(joint.rule is None or joint.rule.isprintable(), "what tells its people apart cannot be printed")
-    insist(
-        given.entry is None and not given.slices, "a merged release is no entry of a ledger, and holds no noisy rows"
-    )
+    insist(all(rule.isprintable() for rule in joint.rules), "what tells its people apart cannot be printed")
+    insist(given.entry is None and not given.slices, "a merged release is no entry of a ledger, and has no noisy rows")
     alike = all((each.adjacency, each.unit) == (given.adjacency, given.unit) for each in parts)
     insist(alike, "the parts of its guarantee protect other neighbours or units")
     spends = tuple(spend for each in parts for spend in each.spends)

@@ -31,7 +31,7 @@ FORMAT_NAME = "sfumato-layout"
 FORMAT_VERSION = 1
 LARGEST_LAYOUT = 1 << 26  # bytes of a file
 MOST_TABLE_COLUMNS = 16
-NOISIEST_CELL = 0.5  # noise of a cell, of the rows that a typical one has: noisier tables are not worth asking for
+NOISIEST_CELL = 0.3  # noise of a cell, of the rows that a typical one has: noisier tables are not worth asking for
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,6 +20,7 @@ from sfumato.errors import ArgumentError
 from sfumato.mechanisms import Mixture, Public
 from sfumato.mechanisms.asker import Seen
 from sfumato.mechanisms.encodings.score_encoding import LearnedScores, ScoreEncoding
+from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.pairs.pair_rounds import TABLES
 from sfumato.mechanisms.pairs.public_tables import tilt_by_layout
 from sfumato.mechanisms.shrinkage import nearest_correlation
@@ -61,15 +62,17 @@ def merge(releases: Sequence[Release], *, same_people: bool = False) -> Release:
         >>> len(both.sample(3, seed=0)), both.guarantee.joint.own.epsilon
         (3, 1.0)
     """
-    return _merged(releases, same_people, None)
+    return merged(releases, same_people=same_people)
 
 
-def merge_told(releases: Sequence[Release], rule: str | None) -> Release:
-    """Releases of different people merged, with what tells them apart."""
-    return _merged(releases, False, rule)
-
-
-def _merged(releases: Sequence[Release], same_people: bool, rule: str | None) -> Release:
+def merged(
+    releases: Sequence[Release],
+    *,
+    same_people: bool = False,
+    rule: str | None = None,
+    tuning: MixtureTuning | None = None,
+) -> Release:
+    """Releases merged; with what tells their people apart, in words, and with another tuning of the model."""
     _check(releases)
     guarantee = joint_guarantee(releases, same_people, rule)
     first = releases[0]
@@ -80,15 +83,20 @@ def _merged(releases: Sequence[Release], same_people: bool, rule: str | None) ->
     if same_people:  # of whom each release has all: by how well it knows them
         shares = np.array([_spent(each) for each in releases])[:, None] * np.ones(layout.classes)
     asker = Summed(known)
-    model = _model(releases, known, asker, shares, same_people)
+    mechanism = Mixture(layout=known.shared, tuning=tuning or MixtureTuning())
+    model = _model(releases, mechanism, known, asker, shares, same_people)
     return Release(first.schema, guarantee, first.mechanism, model, asker.answers)
 
 
 def _model(
-    releases: Sequence[Release], known: Common, asker: Summed, shares: FloatArray, same_people: bool
+    releases: Sequence[Release],
+    mechanism: Mixture,
+    known: Common,
+    asker: Summed,
+    shares: FloatArray,
+    same_people: bool,
 ) -> MixtureModel | TiltedModel:
     """The mechanism run once more, with what is known for answers."""
-    mechanism = Mixture(layout=known.shared)
     plan = mechanism.plan(_public(releases, known, same_people))
     tuning = mechanism.tuning
     learned = ScoreEncoding(tuning.histograms, tuning.labels, follows_mass=False).learn(asker, plan)

@@ -16,7 +16,7 @@ from sfumato.errors import ArgumentError
 from sfumato.ledger.ledger import Ledger
 from sfumato.mechanisms import Mixture
 from sfumato.merging.joint_guarantee import check_rule
-from sfumato.merging.joint_release import check_kind, merge_told
+from sfumato.merging.joint_release import check_kind, merged
 from sfumato.progress import Listener
 from sfumato.release.release import Release
 
@@ -93,4 +93,4 @@ def update(
         progress=progress,
         insecure_seed=insecure_seed,
     )
-    return merge_told([release, fitted], rule)
+    return merged([release, fitted], rule=rule)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -152,11 +154,12 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("benchmarks/merging.json"))
     arguments = parser.parse_args()
     kept = json.loads(arguments.output.read_text())["cells"] if arguments.output.exists() else []
+    command = shlex.join(["python", "-m", "benchmarks.merging", *sys.argv[1:]])
     judge = Judge()
     for cell in cells(arguments.seeds):
         if any(cell.items() <= each.items() for each in kept):
             continue
-        kept.append(measured(cell, judge) | made_by())
+        kept.append(measured(cell, judge) | made_by(command))
         print(json.dumps(kept[-1]), flush=True)
         arguments.output.write_text(json.dumps({"epsilon": EPSILON, "delta": DELTA, "cells": kept}, indent=1) + "\n")
 

@@ -41,6 +41,7 @@ class MergedGame:
     adjacency: Adjacency
     sites: tuple[Pair, Pair]
     spent: Claim  # at each site
+    tables: int = 2  # of the layout
 
     attacks = FitGame.attacks
 
@@ -72,7 +73,7 @@ class MergedGame:
     def _layout(self) -> SharedLayout:
         claim = self.claim
         made = SharedLayout.of(GRADES, epsilon=claim.epsilon, delta=claim.delta, adjacency=self.adjacency, rows=10**6)
-        return replace(made, tables=made.tables[:2])
+        return replace(made, tables=made.tables[: self.tables])
 
     @cached_property
     def _engines(self) -> tuple[tuple[LocalEngine, LocalEngine], ...]:

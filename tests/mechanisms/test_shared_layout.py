@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.merging.sites import LAYOUT, SCHEMA, TERMS, adaptive, site
 
 import sfumato as sf
 from sfumato.errors import ArgumentError
+from sfumato.guarantee import NoisyAnswer
 from sfumato.mechanisms.shared_layout import FORMAT_NAME, shared_layout
 
 
@@ -82,10 +84,21 @@ def test_columns_in_groups_have_none() -> None:
 
 
 def test_releases_that_are_no_layout() -> None:
-    clustered = sf.fit(np.arange(50.0)[:, None], {"columns": {"x0": {"type": "number", "min": 0, "max": 50}}},
-                       epsilon=1, delta=1e-6, mechanism=sf.Mixture(encoding="affine"))  # fmt: skip
+    numbers = {"columns": {"x0": {"type": "number", "min": 0, "max": 50}}}
+    affine = sf.Mixture(encoding="affine")
+    made = sf.fit(np.arange(50.0)[:, None], numbers, epsilon=1, delta=1e-6, mechanism=affine)
     with pytest.raises(ArgumentError, match="in affine is no layout"):
-        shared_layout(clustered)
+        shared_layout(made)
+    with pytest.raises(ArgumentError, match="a compact release is no layout"):
+        shared_layout(replace(site(1), answers=()))
+
+
+@pytest.mark.parametrize("levels", [None, "abc", [["a", "b"]], [[0, 1]], [[1 << 80, 1]], 3])
+def test_a_release_with_false_answers_is_no_layout(levels: Any) -> None:
+    told = {"kind": "tables", "levels": levels, "tables": [[0, 1]]}
+    false = replace(site(1), answers=(NoisyAnswer("tables", [1.0], 1.0, told),))
+    with pytest.raises(ArgumentError):
+        shared_layout(false)
 
 
 FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {

@@ -67,6 +67,7 @@ def test_two_equal_releases_sharpen_each_other_by_the_root_of_two() -> None:
     assert np.allclose(spread, 1.0, atol=5 / np.sqrt(2 * exact.size))
 
 
+@pytest.mark.slow
 def test_more_sites_know_more() -> None:
     """Of the same distribution: the merged marginal of age is nearer to it than each site's, on average by far."""
     truth = np.bincount(table(99, 200_000)["age"].astype(int), minlength=100) / 200_000

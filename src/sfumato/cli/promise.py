@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 def promise(guarantee: Guarantee, *, shows_rows: bool) -> str:
     """What whoever reads the file can learn about one unit; `shows_rows` where every row is in it, with noise."""
-    if guarantee.joint is not None and guarantee.joint.own is not None:
-        own = guarantee.joint.own
-        guarantee = replace(guarantee, epsilon=own.epsilon, delta=own.delta, mu=own.mu, joint=None)
+    joint = guarantee.joint
+    if joint is not None and joint.own is not None and joint.groups > 1:
+        own = replace(guarantee, epsilon=joint.own.epsilon, delta=joint.own.delta, mu=joint.own.mu, joint=None)
+        return f"For whoever is in the rows of one group of people only: {promise(own, shows_rows=shows_rows)}"
     if not guarantee.secure:
         return "Nothing is promised: whoever has the seed can take the noise away."
     return (

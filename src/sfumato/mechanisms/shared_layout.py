@@ -118,7 +118,10 @@ class SharedLayout:
             raise ArgumentError(f"a release of mechanism {release.mechanism!r} in {release.encoding} is no layout")
         if not answers:
             raise ArgumentError("a compact release is no layout: its noisy answers were left out")
-        levels, tables = _asked_tables(answers, release.layout)
+        try:
+            levels, tables = _asked_tables(answers, release.layout)
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+            raise ArgumentError("the release's noisy answers are not what they say they are: it is no layout") from None
         return cls(release.schema, _starts(release.layout, release.schema), levels, tables)
 
     @classmethod

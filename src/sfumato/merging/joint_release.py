@@ -29,7 +29,7 @@ from sfumato.merging.joint_guarantee import joint_guarantee
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.tilted_model import TiltedModel
-from sfumato.release.guarantee import MOST_PARTS
+from sfumato.release.guarantee import MOST_MERGED
 from sfumato.release.release import Release
 from sfumato.schema.layout import FloatArray, IntArray, Layout, OrderedBins
 
@@ -163,8 +163,8 @@ def _check(releases: Any) -> None:
     """Refuse what cannot be merged, in one line that says why."""
     if not isinstance(releases, Sequence) or not all(isinstance(each, Release) for each in releases):
         raise ArgumentError("merge takes a list of releases: sf.merge([a, b]); sf.load reads one from its file")
-    if not 2 <= len(releases) <= MOST_PARTS:
-        raise ArgumentError(f"merge takes two releases or more, up to {MOST_PARTS}, not {len(releases)}")
+    if not 2 <= len(releases) <= MOST_MERGED:
+        raise ArgumentError(f"merge takes two releases or more, up to {MOST_MERGED}, not {len(releases)}")
     first = releases[0]
     for i, each in enumerate(releases, start=1):
         check_kind(each, f"release {i}")

@@ -22,7 +22,7 @@ from sfumato.schema.layout import ROW, Layout
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
-MOST_PARTS = 4096  # of a merged release
+MOST_MERGED = 4096  # of a merged release
 
 _Whole = Annotated[int, Field(strict=True)]
 
@@ -76,10 +76,10 @@ class _Part(BaseModel):
 
 class _Joint(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    parts: Annotated[tuple[_Part, ...], FailFast()] = Field(min_length=2, max_length=MOST_PARTS)
+    parts: Annotated[tuple[_Part, ...], FailFast()] = Field(min_length=2, max_length=MOST_MERGED)
     own: _Person | None
     moved: _Person | None
-    rules: tuple[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)], ...] = Field(max_length=MOST_PARTS)
+    rules: tuple[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)], ...] = Field(max_length=MOST_MERGED)
 
 
 class GuaranteeData(PlainData):

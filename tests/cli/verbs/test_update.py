@@ -22,9 +22,8 @@ def test_new_people_are_added(folder: Path, call: Call) -> None:
     assert [part.guarantee.epsilon for part in joint.parts] == [1.0, 0.5]
     sf.Ledger("l.db").open("new", 1, 1e-6)
     found = document(call(*UPDATE, "--new-people", "--ledger", "l.db", "--dataset", "new", "--json"))
-    assert (
-        found["guarantee"]["joint"]["parts"][1]["guarantee"]["entry"] == sf.Ledger("l.db").accounts()[0].counted[0].id
-    )
+    (entry,) = sf.Ledger("l.db").accounts()[0].counted
+    assert found["guarantee"]["joint"]["parts"][1]["guarantee"]["entry"] == entry.id
 
 
 def test_that_they_are_new_has_to_be_said(folder: Path, call: Call) -> None:

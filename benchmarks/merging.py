@@ -61,7 +61,8 @@ def merged(tables: list[pd.DataFrame], schema: sf.Schema, layout: str, seed: int
     if layout == "schema":
         shared: Any = sf.SharedLayout.of(schema, **terms, sites=len(tables))
     else:
-        first.append(sf.fit(tables[0], schema, insecure_seed=next(seeds), **terms))
+        apart = sf.Mixture(label="classes")
+        first.append(sf.fit(tables[0], schema, mechanism=apart, insecure_seed=next(seeds), **terms))
         shared = first[0]
     mechanism = sf.Mixture(layout=shared, tuning=SHORT)
     others = (

@@ -1,7 +1,8 @@
-"""What made a figure, so that it can be made again: commit, command and versions."""
+"""What made a figure, so that it can be made again: commit, command, versions, and the machine."""
 
 from __future__ import annotations
 
+import os
 import platform
 import shlex
 import subprocess
@@ -15,8 +16,8 @@ PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "lightgbm", "matplotlib"
 
 
 def made_by(command: str | None = None) -> dict[str, object]:
-    """The commit (with a plus where files differ from it), the command as it was given, and versions."""
-    return {"commit": commit(), "command": command or as_given(), "versions": versions()}
+    """The commit (with a plus where files differ from it), the command as it was given, versions, and the machine."""
+    return {"commit": commit(), "command": command or as_given(), "versions": versions(), "machine": machine()}
 
 
 def as_given() -> str:
@@ -31,7 +32,10 @@ def as_given() -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the sources, and a plus where a tracked file of theirs has changed since."""
+    """The commit of the sources, and a plus where a tracked file of theirs has changed since. A copy without history
+    says in a file COMMIT what it is a copy of."""
+    if (ROOT / "COMMIT").is_file():
+        return (ROOT / "COMMIT").read_text().strip()
     found = _git("rev-parse", "--short=12", "HEAD")
     changed = _git("status", "--porcelain", "--untracked-files=no", "--", "src", "experiments/*.py")
     return f"{found}+" if found and changed else found or "not in a repository"
@@ -47,6 +51,25 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def machine() -> str:
+    """How many cores of which kind, and what JAX computes on where that is something else."""
+    cores = f"{os.cpu_count()} x {_processor()}"
+    jax = sys.modules.get("jax")
+    kinds = dict.fromkeys(device.device_kind for device in jax.devices()) if jax else {}
+    return ", ".join([cores, *(kind for kind in kinds if kind != "cpu")])
+
+
+@cache
+def _processor() -> str:
+    """The processor's name, as Linux has it; elsewhere its kind."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
 
 
 def _git(*arguments: str) -> str:

@@ -172,7 +172,7 @@ def prepare(
         raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {engine!r}")
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
-    source = Source(open_table(table), public.layout, units, values=planned.values)
+    source = Source(open_table(table), _asked(public, planned), units, values=planned.values)
     job = Job(checked, public, planned, chosen, LocalEngine(source, (engine or Local()).threads), bits)
     job.promise(job.curator())  # a plan that would spend more than was asked for is refused here
     return job
@@ -279,6 +279,15 @@ def _public(schema: Schema, epsilon: float, delta: float, adjacency: str, rows: 
         unit_rows=None if schema.unit is None else schema.unit.rows,
         modelling=None if schema.modelling.is_plain else schema.modelling,
     )
+
+
+def _asked(public: Public, planned: Plan) -> Layout:
+    """The columns as questions see them: the schema's, with its label among them where the plan has none. Not where
+    neighbours differ in their labels, which are told apart from columns.
+    """
+    layout = public.layout
+    plain = planned.layout.label is None and layout.can_unlabel and public.adjacency is Adjacency.ADD_REMOVE
+    return layout.unlabelled() if plain else layout
 
 
 def _announcer(plan: Plan, progress: Listener | None) -> Callable[[Spend | Slices], None]:

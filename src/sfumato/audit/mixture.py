@@ -20,7 +20,7 @@ from sfumato.mechanisms import Clustmix, Mechanism, Mixture, Slicing
 from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
-from sfumato.models import GeneratorModel, TiltedModel
+from sfumato.models import GeneratorModel
 from sfumato.models.bought import BoughtRows
 from sfumato.models.generator_training import untrained
 from sfumato.private.accounting import Adjacency
@@ -205,7 +205,7 @@ def file_numbers(release: Release, room: int = 0) -> FloatArray:
     arrays = list(found.values())
     if isinstance(release.model, GeneratorModel):
         arrays = _generator_arrays(release.model, found)
-    if isinstance(release.model, TiltedModel):
+    if "tilt.weights" in found:
         arrays, document = _tilted_arrays(found), {"guarantee": document["guarantee"]}
     parts = [np.ravel(array).astype(np.float64) for array in arrays]
     parts = [np.pad(part, (0, max(room - len(part), 0))) for part in parts]

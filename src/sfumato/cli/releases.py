@@ -25,12 +25,14 @@ def release_data(made: Release) -> dict[str, Any]:
 
 def followed_tables(made: Release) -> list[list[str]]:
     """The columns of each table of several that a tilted mixture follows; none of another model."""
+    from sfumato.models.column_label import ColumnLabelModel
     from sfumato.models.tilted_model import TiltedModel
 
-    if not isinstance(made.model, TiltedModel):
+    model = made.model.base if isinstance(made.model, ColumnLabelModel) else made.model
+    if not isinstance(model, TiltedModel):
         return []
-    names = (*made.layout.names, made.schema.label or "")
-    tables = made.model.tilt.tables
+    names = (*model.layout.names, model.layout.label or "")
+    tables = model.tilt.tables
     return [[names[j] for j in table] for table in tables if len(set(table) - {len(names) - 1}) > 1]
 
 

@@ -116,6 +116,10 @@ class SharedLayout:
         answers: Sequence[NoisyAnswer] = release.answers
         if release.encoding != "scores" or release.mechanism != "mixture":
             raise ArgumentError(f"a release of mechanism {release.mechanism!r} in {release.encoding} is no layout")
+        if release.asked.label != release.schema.label:
+            raise ArgumentError(
+                "a release with its label as a column is no layout; fit with sf.Mixture(label='classes')"
+            )
         if not answers:
             raise ArgumentError("a compact release is no layout: its noisy answers were left out")
         try:

@@ -26,6 +26,7 @@ from sfumato.mechanisms.pairs.public_tables import tilt_by_layout
 from sfumato.mechanisms.shrinkage import nearest_correlation
 from sfumato.merging.common_answers import Common, Summed, added, averaged, common, told_by
 from sfumato.merging.joint_guarantee import joint_guarantee
+from sfumato.models.column_label import ColumnLabelModel
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.tilted_model import TiltedModel
@@ -179,6 +180,8 @@ def _check(releases: Any) -> None:
 
 def check_kind(release: Release, who: str) -> None:
     """Refuse a release that has no counts to add up, or a model that does not follow from them."""
+    if isinstance(release.model, ColumnLabelModel):
+        raise ArgumentError(f"{who} has its label as a column like all others; fit with sf.Mixture(label='classes')")
     if release.mechanism != "mixture" or not isinstance(release.model, (MixtureModel, TiltedModel)):
         raise ArgumentError(f"{who} is of mechanism {release.mechanism!r}; only those of 'mixture' can be merged")
     if release.encoding != "scores":

@@ -1,10 +1,12 @@
 """Models: what a release publishes, made of noisy answers alone.
 
-Public: `MixtureModel` (with its `GaussianMixture`), `TiltedModel` (with its `Tilt`) and `GeneratorModel`; and what a
-model of one's own is written against: `Model`, `Trainable`, `CodedRows`, `GivenCell`, `register_model`, `find_model`.
+Public: `MixtureModel` (with its `GaussianMixture`), `TiltedModel` (with its `Tilt`), `ColumnLabelModel` of either, and
+`GeneratorModel`; and what a model of one's own is written against: `Model`, `Trainable`, `CodedRows`, `GivenCell`,
+`register_model`, `find_model`.
 """
 
 from sfumato.models.base import CodedRows, GivenCell, Model, Trainable, find_model, register_model
+from sfumato.models.column_label import ColumnLabelModel
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.generator_model import GeneratorModel
 from sfumato.models.mixture_model import MixtureModel
@@ -13,6 +15,7 @@ from sfumato.models.tilted_model import TiltedModel
 
 __all__ = [
     "CodedRows",
+    "ColumnLabelModel",
     "GaussianMixture",
     "GeneratorModel",
     "GivenCell",

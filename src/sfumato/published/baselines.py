@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from sfumato.accounting import calibrate
-from sfumato.published.row_generator import Bounds, Encoding, check_levels, limits, trainers
+from sfumato.published.row_generator import STEPS_A_CALL, Bounds, Encoding, check_levels, limits, trainers
 from sfumato.schema.layout import FloatArray, IntArray
 
 ORDERS = np.unique(np.geomspace(2, 512, 50).astype(int))
@@ -259,15 +259,18 @@ def generate(
         phi = features(made).reshape(classes, training.batch, -1).mean(axis=1)
         return ((phi - means) ** 2).sum()
 
-    @jax.jit
-    def step(weights: Any, state: Any, z: Any) -> tuple[Any, Any]:
+    def step(carry: Any, z: Any) -> Any:
+        weights, state = carry
         change, state = optimiser.update(jax.grad(loss)(weights, z), state)
-        return optax.apply_updates(weights, change), state
+        return (optax.apply_updates(weights, change), state), None
 
-    state = optimiser.init(weights)
+    run = jax.jit(lambda carry, blocks: jax.lax.scan(step, carry, blocks)[0])
+    carry = (weights, optimiser.init(weights))
     every = np.repeat(np.arange(classes), training.batch)
-    for _ in range(training.steps):
-        weights, state = step(weights, state, _noise(every, classes, training.noise, rng))
+    for start in range(0, training.steps, STEPS_A_CALL):
+        steps = range(start, min(start + STEPS_A_CALL, training.steps))
+        carry = run(carry, np.stack([_noise(every, classes, training.noise, rng) for _ in steps]))
+    weights = carry[0]
     return np.asarray(features.generate(weights, _noise(labels, classes, training.noise, rng)), dtype=np.float64)
 
 

@@ -53,11 +53,20 @@ class Encoding:
     def generate(self, weights: Any, z: Any, hidden: str = "relu") -> Any:
         """A network's output as encoded rows: numbers in [0, 1], and probabilities in each category's block."""
         jax = import_module("jax")
-        out = forward(weights, z, hidden)
-        cuts = np.cumsum([len(self.low), *self.levels])
-        blocks = [jax.nn.sigmoid(out[:, : cuts[0]])]
-        blocks += [jax.nn.softmax(out[:, a:b], axis=1) for a, b in pairwise(cuts)]
-        return jax.numpy.concatenate(blocks, axis=1)
+        out, d = forward(weights, z, hidden), len(self.low)
+        numbers = jax.nn.sigmoid(out[:, :d])
+        return jax.numpy.concatenate([numbers, self._softmax(out[:, d:])], axis=1) if self.levels else numbers
+
+    def _softmax(self, out: Any) -> Any:
+        """Of each category's block, all at once: a table of many categories would be as many small steps on a GPU."""
+        jax = import_module("jax")
+        starts = np.cumsum([0, *self.levels[:-1]])
+        inside = np.minimum(np.arange(max(self.levels)), np.array(self.levels)[:, None] - 1)  # the last one fills up
+        largest = jax.lax.stop_gradient(out[:, starts[:, None] + inside].max(axis=2))
+        block = np.repeat(np.arange(len(self.levels)), self.levels)
+        same = (block[:, None] == block).astype(np.float32)
+        weights = jax.numpy.exp(out - largest[:, block])
+        return weights / jax.numpy.matmul(weights, same, precision="highest")  # a GPU would round to 10 bits
 
     def weights(self, inputs: int, width: int, rng: np.random.Generator) -> list[tuple[Any, Any]]:
         """The network before training: two hidden layers of rectifiers."""

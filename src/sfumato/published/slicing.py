@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,7 +30,7 @@ import numpy as np
 from sfumato.accounting import slicing_sigma
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import ROUNDING
-from sfumato.published.row_generator import Bounds, Encoding, check_levels, labelled, limits, trainers
+from sfumato.published.row_generator import STEPS_A_CALL, Bounds, Encoding, check_levels, labelled, limits, trainers
 from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.training.settings import TAU
 
@@ -175,25 +176,35 @@ def lower(
 ) -> Generator:
     """A generator whose rows have a small loss against the released projections."""
     jax, optax = trainers("a generator")
-    values = released.values.astype(np.float32).reshape(len(released.values), -1, slice_dim)
-    directions = jax.numpy.asarray(released.directions.reshape(ball.encoding.width, -1, slice_dim), dtype="float32")
+    shape = (-1, released.values.shape[1] // slice_dim, slice_dim)
+    known = tuple(jax.numpy.asarray(part.reshape(shape), "float32") for part in (released.values, released.directions))
     optimiser = optax.adam(training.rate)
 
-    def loss_of(weights: Any, real: Any, chosen: Any, key: Any) -> Any:
+    def loss_of(weights: Any, real: Any, directions: Any, chosen: Any, key: Any) -> Any:
         inputs, noise = jax.random.split(key)
         made = ball(ball.encoding.generate(weights, jax.random.normal(inputs, (len(real), training.noise))))
-        return loss(real, jax.numpy.einsum("nd,dsk->nsk", made, directions[:, chosen]), noise, chosen)
+        return loss(real, jax.numpy.einsum("nd,dsk->nsk", made, directions), noise, chosen)
 
-    @jax.jit
-    def step(weights: Any, state: Any, real: Any, chosen: Any, key: Any) -> tuple[Any, Any]:
-        change, state = optimiser.update(jax.grad(loss_of)(weights, real, chosen, key), state)
-        return optax.apply_updates(weights, change), state
+    def steps(carry: Any, known: Any, batches: Any) -> Any:
+        values, directions = known
 
+        def step(carry: Any, batch: Any) -> Any:
+            (weights, state), (rows, chosen, key) = carry, batch
+            slopes = jax.grad(loss_of)(weights, values[rows[:, None], chosen], directions[:, chosen], chosen, key)
+            change, state = optimiser.update(slopes, state)
+            return (optax.apply_updates(weights, change), state), None
+
+        return jax.lax.scan(step, carry, batches)[0]
+
+    run = jax.jit(steps)
     weights = ball.encoding.weights(training.noise, training.width, rng)
-    state, key = optimiser.init(weights), jax.random.key(int(rng.integers(2**32)))
-    for i, (rows, chosen) in enumerate(_batches(len(values), values.shape[1], training, rng)):
-        weights, state = step(weights, state, values[rows][:, chosen], chosen, jax.random.fold_in(key, i))
-    return Generator(ball.encoding, weights, training.noise)
+    carry, key = (weights, optimiser.init(weights)), jax.random.key(int(rng.integers(2**32)))
+    batches, done = _batches(len(released.values), shape[1], training, rng), 0
+    while some := list(islice(batches, STEPS_A_CALL)):
+        keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(np.arange(done, done + len(some)))
+        carry = run(carry, known, (*map(np.stack, zip(*some, strict=True)), keys))
+        done += len(some)
+    return Generator(ball.encoding, carry[0], training.noise)
 
 
 def _batches(

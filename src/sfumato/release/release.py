@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
-from sfumato.models import GeneratorModel, Model, Trainable
+from sfumato.models import ColumnLabelModel, GeneratorModel, Model, Trainable
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
 from sfumato.release.keeping import FITTING, Keeping, keep_rules
@@ -86,6 +86,11 @@ class Release:
         return Keeping.of(self.modelling, drawn, self.modelling.complete(drawn)[1])
 
     @property
+    def asked(self) -> Layout:
+        """The columns as questions saw them: the label may be one of them."""
+        return self.model.asked if isinstance(self.model, ColumnLabelModel) else self.layout
+
+    @property
     def encoding(self) -> str:
         """How columns become numbers."""
         return self.model.encoding
@@ -97,8 +102,8 @@ class Release:
         It may be published with the release. () where no answer tells: in a compact file, or of columns in groups. Of a
         column with `missing: true` every cell fits a bin.
         """
-        found = find_unread(self.answers, self.layout.names)
-        columns = zip(self.layout.names, self.layout.bins, strict=True)
+        found = find_unread(self.answers, self.asked.names)
+        columns = zip(self.asked.names, self.asked.bins, strict=True)
         may_miss = {name for name, bins in columns if bins.missing != NOWHERE}
         return tuple(each for each in found if each.column not in may_miss)
 

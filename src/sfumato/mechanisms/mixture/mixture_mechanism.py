@@ -15,6 +15,7 @@ from sfumato.mechanisms.tuning import ADAPT, MIXTURE, GroupTuning, HistogramTuni
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
+    from sfumato.models.column_label import ColumnLabelModel
     from sfumato.models.mixture_model import MixtureModel
     from sfumato.models.tilted_model import TiltedModel
 
@@ -99,6 +100,8 @@ class Mixture:
             have an encoding of their own, and need "scores" here.
         layout: Bins and tables that are settled: a `SharedLayout`, the path of one, or a release that serves as one.
             Releases on one layout can be merged (`sf.merge`), and nothing is spent on choosing bins and tables.
+        label: "classes" asks for every class of the label apart; "column" takes the label for a column like all others,
+            whose tables tell how it goes with them; "auto" does so where the classes have too few rows for the budget.
         tuning: What was tuned once, for all tables.
 
     Raises:
@@ -131,6 +134,9 @@ class Mixture:
     layout: str | Any | None = option(
         None, help="Bins and tables that are settled, so that releases can be merged: a file of `sfumato layout`."
     )
+    label: Literal["auto", "classes", "column"] = option(
+        "auto", help="Model every class apart (classes), or the label as a column like all others (column): auto."
+    )
     tuning: MixtureTuning = option(MixtureTuning(), help="What was tuned once, for all tables.")
 
     name: ClassVar[str] = "mixture"
@@ -139,12 +145,15 @@ class Mixture:
         check_one_of("encoding", self.encoding, ("scores", "affine"))
         check_components(self.components)
         check_one_of("pairs", self.pairs, ("auto",), or_none=True)
+        check_one_of("label", self.label, ("auto", "classes", "column"))
         check_one_of("adapt", self.adapt, ("labels", "auto"), or_none=True)
         check_share("alpha", self.alpha)
         if not isinstance(self.tuning, MixtureTuning):
             raise ArgumentError(f"tuning must be a MixtureTuning, not {self.tuning!r}")
-        if self.layout is not None and (self.encoding != "scores" or self.adapt is not None):
-            raise ArgumentError("layout goes with encoding 'scores' and labels that are not adapted; leave it out")
+        if self.layout is not None and (self.encoding != "scores" or self.adapt is not None or self.label == "column"):
+            raise ArgumentError(
+                "layout goes with encoding 'scores', labels that are not adapted, and classes apart; leave it out"
+            )
         object.__setattr__(self, "layout", shared_layout(self.layout))
 
     def plan(self, public: Public) -> Plan:
@@ -163,7 +172,7 @@ class Mixture:
 
         return plan_mixture(self, public)
 
-    def run(self, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel:
+    def run(self, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel | ColumnLabelModel:
         """Ask every round through the curator, and build the model from the answers.
 
         Args:

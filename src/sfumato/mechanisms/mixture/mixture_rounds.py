@@ -16,9 +16,10 @@ from sfumato.mechanisms.budget import Share, as_rounds, moment_costs, radius, re
 from sfumato.mechanisms.encodings.group_encoding import GroupEncoding, group_round
 from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreEncoding, cell_sd
 from sfumato.mechanisms.mixture.affine_forecast import best_forecast, broken_stick
-from sfumato.mechanisms.pairs.pair_rounds import can_pair, pair_notes, pair_shares
+from sfumato.mechanisms.pairs.pair_rounds import TABLES, can_pair, pair_notes, pair_shares
 from sfumato.mechanisms.pairs.public_tables import given_share
 from sfumato.mechanisms.shared_layout import shared_layout
+from sfumato.private.accounting import Adjacency
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.mixture.mixture_mechanism import Mixture, MixtureTuning
@@ -29,11 +30,12 @@ NO_SPREAD = 1e-9  # of a class whose columns are all constant: there is nothing 
 @dataclass(frozen=True)
 class MixtureDetails:
     """What a run needs to know beside its rounds: components a class (None: as many as noisy counts say will pay),
-    and how columns divide the histograms' budget.
+    how columns divide the histograms' budget, and whether the label is a column like all others.
     """
 
     components: int | None
     histograms: HistogramOpening | None = None
+    column_label: bool = False
 
 
 def plan_mixture(mechanism: Mixture, public: Public) -> Plan:
@@ -42,7 +44,25 @@ def plan_mixture(mechanism: Mixture, public: Public) -> Plan:
         return _plan_groups(mechanism, public)
     if mechanism.encoding == "affine":
         return _plan_affine(mechanism, public)
-    return _plan_scores(mechanism, public)
+    planned = _plan_scores(mechanism, public)
+    if mechanism.layout is not None or not _is_column(mechanism, planned):  # all sites of a layout ask the same
+        return planned
+    plain = _plan_scores(mechanism, replace(public, layout=public.layout.unlabelled()))
+    return replace(plain, details=replace(plain.part(MixtureDetails), column_label=True))
+
+
+def _is_column(mechanism: Mixture, planned: Plan) -> bool:
+    """Whether the label is a column like all others: noise on histograms by class would cost more than they tell."""
+    layout, free = planned.layout, mechanism.components is None and mechanism.adapt != "labels"
+    able = layout.can_unlabel and planned.adjacency is Adjacency.ADD_REMOVE and planned.has(TABLES) and free
+    if mechanism.label == "column" and not able:
+        raise ArgumentError(
+            "label='column' needs a category as label, add-remove adjacency, pairs='auto', and neither components "
+            "nor adapt='labels'"
+        )
+    cost = planned.expected_kl["marginals"] / len(layout.names)
+    drowns = able and cost > mechanism.tuning.pairs.drowning_label
+    return mechanism.label == "column" or (mechanism.label == "auto" and drowns)
 
 
 def _plan_scores(mechanism: Mixture, public: Public) -> Plan:

@@ -32,6 +32,7 @@ from sfumato.mechanisms.mixture.score_components import fit_components
 from sfumato.mechanisms.pairs.pair_rounds import DISTANCES, TABLES, tilt_by_tables
 from sfumato.mechanisms.pairs.public_tables import tilt_by_layout
 from sfumato.mechanisms.shared_layout import shared_layout
+from sfumato.models.column_label import ColumnLabelModel
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import MixtureModel
@@ -44,10 +45,11 @@ if TYPE_CHECKING:
 Fitted = tuple[Layout, Scores | Affine | Projected, GaussianMixture, Labeller | QuadraticLabeller | None]
 
 
-def run_mixture(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel:
+def run_mixture(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel | TiltedModel | ColumnLabelModel:
     """Ask all queries and build the model from their answers."""
     if plan.encoding == "scores":
-        return fit_scores(mechanism, curator, plan)
+        fitted = fit_scores(mechanism, curator, plan)
+        return ColumnLabelModel.of(fitted) if plan.part(MixtureDetails).column_label else fitted
     fit = {"affine": fit_affine, "projected": fit_groups}[plan.encoding]
     return MixtureModel(*fit(mechanism, curator, plan))
 

@@ -18,6 +18,12 @@ class PairTuning:
     label_share: float = option(
         0.3, help="Part of what tables leave for labels, where they are adapted.", unit="share", source=PAIRS
     )
+    drowning_label: float = option(
+        0.15,
+        help="Noise on histograms by class, to be expected, above which the label is a column like all others.",
+        unit="nats a column",
+        source=PAIRS,
+    )
     distance_share: float = option(0.1, help="Part of that for choosing them.", unit="share", source=PAIRS)
     rounds: int = option(3, help="How often tables are chosen and bought.", unit="rounds", source=PAIRS)
     label_round: int = option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -17,6 +18,7 @@ from sfumato.mechanisms.checks import check_whole
 from sfumato.mechanisms.pairs.pair_rounds import TABLES, Tilting, can_pair
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate
+from sfumato.mechanisms.pairs.tilting import Told
 from sfumato.mechanisms.shared_layout import NOISIEST_CELL, SharedLayout, all_pairs
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.structural_zeros import refined, rule_parts, rule_tables
@@ -24,7 +26,7 @@ from sfumato.models.tilt import Tilt
 from sfumato.models.tilted_model import TiltedModel
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE
-from sfumato.schema.layout import Bins, CategoryBins, IntArray, Layout
+from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray, Layout
 from sfumato.schema.schema import Schema
 
 MOST_SITES = 1 << 16
@@ -92,9 +94,38 @@ class _Given(Tilting):
         expected = self.pool.expected(tables)
         wanted = [Candidate(t, self.total.rows * shares, 0.0) for t, shares in zip(tables, expected, strict=True)]
         self._buy(buying.title, wanted, self.curator.remaining)
+        for table, bought in self.bought.items():
+            bought.counts = self._with_margins(table, bought.counts)
         self.pool.follow(self._told(), self.total)
         self.pool.settle(self._told(), self.total)
         return self._model()
+
+    def _told(self) -> list[Told]:
+        """What tables tell, and histograms.
+
+        Tables that nobody chose are many, and each column is in most of them: where they are trusted because the
+        mixture was wrong, what histograms tell of their columns is trusted as much more, or the noise of tables would
+        drown it.
+        """
+        columns = []
+        for j, told in enumerate(self.columns):
+            wrong = max((bought.wrong for table, bought in self.bought.items() if j in table), default=0.0)
+            columns.append(replace(told, trust=1.0 + wrong * told.counts.clip(0.0)))
+        return columns + [bought.told(table) for table, bought in self.bought.items()]
+
+    def _with_margins(self, table: tuple[int, ...], counts: FloatArray) -> FloatArray:
+        """The nearest counts that have the distributions of single columns which the histograms tell."""
+        found = counts.reshape([self.sizes[j] for j in table])
+        features = [axis for axis, j in enumerate(table) if j < len(self.layout.names)]
+        label = tuple(axis for axis, j in enumerate(table) if j == len(self.layout.names))
+        for axis in features:
+            known = self.columns[table[axis]].counts.reshape(self.sizes[table[axis]], -1)  # (levels, classes)
+            known = known if label and label[0] > axis else known.T if label else known.sum(axis=1)
+            others = tuple(each for each in features if each != axis)
+            shape = [n if a in (axis, *label) else 1 for a, n in enumerate(found.shape)]
+            lacking = known.reshape(shape) - found.sum(axis=others, keepdims=True)
+            found = found + lacking / math.prod(found.shape[each] for each in others)
+        return found.ravel()
 
     def _levels(self) -> tuple[tuple[IntArray, ...], Tilt]:
         """The layout's levels; and where rules let no row be, if no level crosses a rule's constants."""

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.merging.sites import LAYOUT, SCHEMA, TERMS, adaptive, site
+from tests.merging.sites import LAYOUT, SCHEMA, TERMS, adaptive, site, table
 
 import sfumato as sf
+from sfumato.audit.mixture import SHORT
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import NoisyAnswer
 from sfumato.mechanisms.shared_layout import FORMAT_NAME, shared_layout
@@ -50,6 +51,12 @@ def test_nothing_is_spent_on_choosing() -> None:
     assert not bare.has("tables")
 
 
+def test_all_sites_ask_by_class_however_few_rows_they_expect() -> None:
+    layout = sf.SharedLayout.of(SCHEMA, epsilon=1, delta=1e-6, rows=50_000)
+    few = sf.plan(SCHEMA, epsilon=0.1, delta=1e-6, rows=10, mechanism=sf.Mixture(layout=layout))
+    assert few.classes == 2
+
+
 def test_what_is_asked_is_what_the_layout_says() -> None:
     asked = {answer.name: answer.what for answer in site(1).answers}
     assert [tuple(table) for table in asked["tables"]["tables"]] == list(LAYOUT.tables)
@@ -64,6 +71,7 @@ def test_what_is_asked_is_what_the_layout_says() -> None:
         ({"layout": "no such.json"}, "no such.json cannot be read"),
         ({"layout": LAYOUT, "adapt": "labels"}, "labels that are not adapted"),
         ({"layout": LAYOUT, "encoding": "affine"}, "encoding 'scores'"),
+        ({"layout": LAYOUT, "label": "column"}, "classes apart"),
     ],
 )
 def test_options_that_do_not_go_with_it(options: dict[str, Any], line: str) -> None:
@@ -89,6 +97,11 @@ def test_releases_that_are_no_layout() -> None:
     made = sf.fit(np.arange(50.0)[:, None], numbers, epsilon=1, delta=1e-6, mechanism=affine)
     with pytest.raises(ArgumentError, match="in affine is no layout"):
         shared_layout(made)
+    column = sf.fit(table(1), SCHEMA, mechanism=sf.Mixture(label="column", tuning=SHORT), **TERMS)
+    with pytest.raises(ArgumentError, match="label as a column is no layout"):
+        shared_layout(column)
+    with pytest.raises(ArgumentError, match="label as a column like all others"):
+        sf.merge([site(1), column])
     with pytest.raises(ArgumentError, match="a compact release is no layout"):
         shared_layout(replace(site(1), answers=()))
 

@@ -75,9 +75,9 @@ def test_groups_of_people_are_kept_apart_when_merged_again() -> None:
 def test_a_release_is_merged_once_also_inside_of_another() -> None:
     both = sf.merge([site(1), site(2)])
     for again in ([site(1), site(1)], [both, site(2)], [site(1), both], [both, both]):
-        with pytest.raises(ArgumentError, match="one release is there twice"):
+        with pytest.raises(ArgumentError, match="is there twice: it is merged once"):
             joint_guarantee(again, same_people=False)
-    with pytest.raises(ArgumentError, match="one release is there twice"):
+    with pytest.raises(ArgumentError, match="is there twice: it is merged once"):
         joint_guarantee([site(1), site(1)], same_people=True)
 
 
@@ -85,8 +85,10 @@ def test_ledger_entries_that_overlap_are_refused_by_their_id() -> None:
     entry = "0123456789abcdef" * 2
     one, two = (replace(site(i), guarantee=replace(site(i).guarantee, entry=entry)) for i in (1, 2))
     assert identity(one) == entry
-    with pytest.raises(ArgumentError, match=f"ledger entry {entry} is there twice"):
+    with pytest.raises(ArgumentError, match=f"release {entry} is there twice"):
         joint_guarantee([one, two], same_people=False)
+    with pytest.raises(ArgumentError, match="is there twice"):
+        joint_guarantee([one, site(1)], same_people=False)  # the same answers, without the id
     made = joint_guarantee([one, site(2)], same_people=False)
     assert f"counted in ledgers as {entry}" in str(made)
     assert made.entry is None

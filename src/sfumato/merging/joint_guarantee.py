@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,8 @@ def joint_guarantee(releases: Sequence[Release], same_people: bool, rule: str | 
     )
     rules += () if rule is None or rule in rules else (rule,)
     parts = _parts(releases, same_people)
-    _refuse_twice(parts)
+    _refuse_twice([part.id for part in parts])
+    _refuse_twice([digest(each) for each in releases])  # also of an entry whose id was taken off a file
     first = parts[0].guarantee
     secure = all(part.guarantee.secure for part in parts)
     spends = tuple(spend for part in parts for spend in part.guarantee.spends)
@@ -91,12 +93,15 @@ def person(parts: Sequence[Part]) -> Person:
 
 def identity(release: Release) -> str:
     """What tells a release from others: its ledger's entry, or a digest of its noisy answers, which are public."""
-    if release.guarantee.entry is not None:
-        return release.guarantee.entry
-    digest = hashlib.blake2b(digest_size=16)
+    return digest(release) if release.guarantee.entry is None else release.guarantee.entry
+
+
+def digest(release: Release) -> str:
+    """Of the noisy answers: no two fits have the same."""
+    found = hashlib.blake2b(digest_size=16)
     for answer in release.answers:
-        digest.update(answer.values.tobytes())
-    return digest.hexdigest()
+        found.update(answer.values.tobytes())
+    return found.hexdigest()
 
 
 def _mus(parts: Sequence[Part]) -> list[float]:
@@ -120,13 +125,10 @@ def _parts(releases: Sequence[Release], same_people: bool) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def _refuse_twice(parts: Sequence[Part]) -> None:
-    seen: set[str] = set()
-    for part in parts:
-        if part.id in seen:
-            what = f"ledger entry {part.id}" if part.guarantee.entry is not None else "one release"
-            raise ArgumentError(f"{what} is there twice: a release is merged once, or its rows would count twice")
-        seen.add(part.id)
+def _refuse_twice(ids: Sequence[str]) -> None:
+    twice = [each for each, count in Counter(ids).items() if count > 1]
+    if twice:
+        raise ArgumentError(f"release {twice[0]} is there twice: it is merged once, or its rows would count twice")
 
 
 def check_rule(rule: str | None) -> None:

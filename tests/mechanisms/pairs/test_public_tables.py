@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.audit.mixture import SHORT
 from sfumato.errors import ArgumentError
+from sfumato.mechanisms.pairs import public_tables
 from sfumato.models import MixtureModel, TiltedModel
 
 NUMBER = {"type": "number", "min": 0, "max": 99, "step": 1}
@@ -60,6 +62,37 @@ def test_levels_are_runs_of_bins_and_missing_has_its_own() -> None:
 def test_arguments_out_of_range_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError):
         sf.SharedLayout.of(schema(2), **{**TERMS, **bad})
+
+
+def test_tables_keep_what_the_histograms_know(small_pool: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Followed counts have the histograms' distributions of single columns, in any order of a table's columns."""
+    seen: list[Any] = []
+    whole = public_tables._Given._told
+
+    def noted(self: Any) -> Any:
+        seen.append(self)
+        return whole(self)
+
+    monkeypatch.setattr(public_tables._Given, "_told", noted)
+    labelled = schema(3)
+    labelled["columns"]["y"] = {"type": "category", "values": ["a", "b"]}
+    labelled["label"] = "y"
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.integers(0, 100, (500, 3)), columns=["x0", "x1", "x2"])
+    rows["y"] = rng.choice(["a", "b"], 500)
+    tables = ((0, 1), (3, 2, 0), (1, 3, 2), (0, 1, 2))
+    layout = replace(sf.SharedLayout.of(labelled, rows=10**6, **TERMS), tables=tables)
+    sf.fit(rows, labelled, mechanism=sf.Mixture(layout=layout, tuning=SHORT), **TERMS)
+    given = seen[0]
+    for table, bought in given.bought.items():
+        counts = bought.counts.reshape([given.sizes[j] for j in table])
+        for axis, j in enumerate(table):
+            if j < 3:
+                others = tuple(a for a in range(len(table)) if a != axis)
+                known = given.columns[j].counts.reshape(given.sizes[j], 2).sum(axis=1)
+                np.testing.assert_allclose(counts.sum(axis=others), known, atol=1e-6)
+    told = {each.columns: each for each in given._told()}
+    assert all((told[(j, 3)].trust >= 1.0).all() for j in range(3))
 
 
 def test_tables_of_a_layout_are_followed(small_pool: None) -> None:

@@ -15,8 +15,12 @@ from tests.merging.sites import site
 
 import sfumato as sf
 from sfumato.accounting import delta_of
+from sfumato.audit.mixture import SHORT
 from sfumato.errors import ArgumentError, ReleaseError
 from sfumato.merging.joint_guarantee import identity, joint_guarantee
+from sfumato.merging.joint_release import merged
+
+pytestmark = pytest.mark.usefixtures("small_pool")
 
 
 def mus(release: sf.Release) -> float:
@@ -149,7 +153,7 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("merged") / "both.sfumato"
-    sf.merge([site(1), site(2)]).save(path)
+    merged([site(1), site(2)], tuning=SHORT).save(path)
     return path
 
 

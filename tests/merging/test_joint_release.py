@@ -100,6 +100,7 @@ def test_releases_that_chose_their_own_bins_merge_on_common_ones() -> None:
     assert abs(values.sum() / 3 - 4000) < 500
 
 
+@pytest.mark.slow
 def test_units_and_rules_go_with_it() -> None:
     rules = ["if age < 18 then pay < 5000"]
     schema = copy.deepcopy(SCHEMA) | {"unit": {"column": "id", "rows": 2}, "constraints": rules}

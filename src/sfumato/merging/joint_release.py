@@ -101,7 +101,7 @@ def _model(
     plan = mechanism.plan(_public(releases, known, same_people))
     tuning = mechanism.tuning
     learned = ScoreEncoding(tuning.histograms, tuning.labels, follows_mass=False).learn(asker, plan)
-    mixture = joint_mixture([_base(each) for each in releases], shares, learned, tuning.noise.eigenvalue_floor)
+    mixture = joint_mixture([_base(each) for each in releases], shares, learned, tuning)
     model = MixtureModel(learned.layout, learned.scores, mixture)
     if not plan.has(TABLES):
         return model
@@ -109,7 +109,7 @@ def _model(
 
 
 def joint_mixture(
-    models: Sequence[MixtureModel], shares: FloatArray, learned: LearnedScores, floor: float
+    models: Sequence[MixtureModel], shares: FloatArray, learned: LearnedScores, tuning: MixtureTuning
 ) -> GaussianMixture:
     """One Gaussian a class: the correlations of rows drawn from all models, in the scores of all together.
 
@@ -117,7 +117,7 @@ def joint_mixture(
         models: Mixtures in scores.
         shares: (models, classes), how many rows of each class to draw of each model, up to a factor.
         learned: The common marginals and their scores.
-        floor: The smallest eigenvalue of a correlation.
+        tuning: What counts as constant, and the smallest eigenvalue of a correlation.
 
     Returns:
         The mixture, in the latent space of the common scores.
@@ -130,11 +130,13 @@ def joint_mixture(
         drawn = [_drawn(model, k, n, rng, learned.layout) for model, n in zip(models, numbers, strict=True)]
         codes = np.concatenate(drawn, axis=1)
         latent = np.stack([column.scores[k][code] for column, code in zip(scores.columns, codes, strict=True)])
-        covariance = np.cov(latent) if len(latent) > 1 else np.ones((1, 1))
-        spread = np.sqrt(np.maximum(np.diagonal(covariance), 1e-12))
-        wanted = np.sqrt(np.maximum(scores.variances()[k], 1e-12))  # as the marginals have it
-        scaled = covariance / np.outer(spread, spread) * np.outer(wanted, wanted)
-        correlations.append(nearest_correlation(scores.latent_correlation(scaled, k), floor))
+        covariance = np.cov(latent).reshape(len(latent), -1)
+        variances = scores.variances()[k]  # as the marginals have them
+        live = np.minimum(np.diagonal(covariance), variances) > tuning.constant_column  # others go with none
+        scale = np.sqrt(np.where(live, variances, 0.0) / np.where(live, np.diagonal(covariance), 1.0))
+        apart = scores.latent_correlation(covariance * np.outer(scale, scale), k)
+        apart = np.where(np.outer(live, live) | np.eye(len(live), dtype=bool), apart, 0.0)
+        correlations.append(nearest_correlation(apart, tuning.noise.eigenvalue_floor))
     weights = learned.marginals.weights
     return GaussianMixture(weights, np.zeros((len(weights), len(scores.columns))), np.stack(correlations))
 
@@ -226,5 +228,5 @@ def _public(releases: Sequence[Release], known: Common, same_people: bool) -> Pu
 
 
 def _spent(release: Release) -> float:
-    """mu^2 of what a release asked: the average over those it was merged of, by what they are worth together."""
+    """mu^2 of all that a release asked."""
     return math.fsum(spend.mu**2 for spend in release.guarantee.spends)

@@ -46,5 +46,5 @@ def test_a_merged_release_stays_within_the_claim_and_reaches_it(adjacency: Adjac
 def test_one_site_s_promise_to_someone_at_both_is_convicted() -> None:
     game = quick(merged_sites(ONE, ADD_REMOVE)[1])
     broken = replace(game, spent=ONE)
-    assert verdict(broken, 800).violation
-    assert not verdict(game, 800).violation
+    assert verdict(broken, 500).violation  # at least mu 1.1 of 1.41, where 1 is promised
+    assert not verdict(game, 100).violation

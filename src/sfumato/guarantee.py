@@ -67,14 +67,13 @@ public); covers this release only
             return "NOT PRIVATE: made with insecure_seed, for tests only"
         if self.joint is not None:
             return f"{self.joint.told(self.promised)}; neighbours: {self._neighbours}; {self.scope}"
-        mu = f"{rounded_up(self.mu, 5)}-GDP"
-        beside = f"noisy projections of every row beside queries that are {mu}" if self.slices else mu
-        return f"{self.promised.split(', ' + mu)[0]}, {beside}; neighbours: {self._neighbours}; {self.scope}"
+        return f"{self.promised}; neighbours: {self._neighbours}; {self.scope}"
 
     @property
     def promised(self) -> str:
         """Epsilon, delta and mu in words."""
-        return _promised(self.epsilon, self.delta, self.mu)
+        beside = "noisy projections of every row beside queries that are " if self.slices else ""
+        return _promised(self.epsilon, self.delta, self.mu, beside)
 
     @property
     def _neighbours(self) -> str:
@@ -209,8 +208,8 @@ class NoisyAnswer:
         return f"NoisyAnswer({self.name!r}, {self.values.size} numbers)"
 
 
-def _promised(epsilon: float | None, delta: float | None, mu: float | None) -> str:
-    return f"({rounded_up(epsilon)}, {rounded_up(delta)})-differentially private, {rounded_up(mu, 5)}-GDP"
+def _promised(epsilon: float | None, delta: float | None, mu: float | None, beside: str = "") -> str:
+    return f"({rounded_up(epsilon)}, {rounded_up(delta)})-differentially private, {beside}{rounded_up(mu, 5)}-GDP"
 
 
 def _is_json(data: Any) -> bool:

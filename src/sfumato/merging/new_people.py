@@ -73,8 +73,8 @@ def update(
     """
     if new_people is not True and not (isinstance(new_people, str) and new_people):
         raise ArgumentError(
-            "update is for rows of people who are not in the release: say so by new_people=True, or by the public rule "
-            "that tells them apart; of the same people fit again and merge with same_people=True"
+            "update is for rows of people who are not in the release: say so by new_people=True (--new-people), or by "
+            "the public rule that tells them apart (--rule); the same people are fitted again, and merged as such"
         )
     rule = new_people if isinstance(new_people, str) else None
     check_rule(rule)

@@ -28,6 +28,7 @@ SETTINGS = {  # epsilon and trials, where they are not the usual ones
     "mixture-components": (MU_ONE, 200),
     "mixture-adapt": (MU_ONE, 200),
     "mixture-pairs": (MU_ONE, 5_000),
+    "merged": (MU_ONE, 200),
     "clustmix": (MU_ONE, 200),
     "slicing": (MU_ONE, 200),
     "gaussian-query": (MU_ONE, 20_000),

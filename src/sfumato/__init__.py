@@ -24,6 +24,7 @@ _HOMES = {
     "PrivateMixture": "sfumato.estimator",
     "Release": "sfumato.release.release",
     "Schema": "sfumato.schema.schema",
+    "SharedLayout": "sfumato.mechanisms.shared_layout",
     "Slicing": "sfumato.mechanisms",
     "Spending": "sfumato.progress",
     "Step": "sfumato.progress",
@@ -35,9 +36,11 @@ _HOMES = {
     "errors": "sfumato",
     "fit": "sfumato.api",
     "load": "sfumato.api",
+    "merge": "sfumato.merging",
     "open_table": "sfumato.tables",
     "outlook": "sfumato.planning.outlook",
     "plan": "sfumato.api",
+    "update": "sfumato.merging",
     "Training": "sfumato.training.settings",
     "Wishes": "sfumato.planning.wishes",
 }
@@ -58,6 +61,7 @@ __all__ = [
     "PrivateMixture",
     "Release",
     "Schema",
+    "SharedLayout",
     "Slicing",
     "Spending",
     "Step",
@@ -72,9 +76,11 @@ __all__ = [
     "errors",
     "fit",
     "load",
+    "merge",
     "open_table",
     "outlook",
     "plan",
+    "update",
 ]
 
 if TYPE_CHECKING:
@@ -88,6 +94,8 @@ if TYPE_CHECKING:
     from sfumato.guarantee import Guarantee
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms import Clustmix, Mixture, Plan, Slicing
+    from sfumato.mechanisms.shared_layout import SharedLayout
+    from sfumato.merging import merge, update
     from sfumato.planning.outlook import Outlook, outlook
     from sfumato.planning.periods import Periods
     from sfumato.planning.wishes import EpsilonRange, Wishes, epsilon_for

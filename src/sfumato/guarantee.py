@@ -16,6 +16,7 @@ from sfumato.schema.layout import ROW
 from sfumato.text import one_line, rounded_up
 
 LONGEST_NAME = 200  # of a mechanism, an answer or a data set
+UNSEEN = "if what was spent on none of them was chosen by seeing another"
 ROUNDING = 1e-9  # relative: figures that differ by less are the same, found on other machines
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -41,6 +42,7 @@ class Guarantee:
         spends: What each query cost, in the order of asking.
         entry: The id of the ledger's entry for this release.
         slices: Noisy projections of every row that were released.
+        joint: What a merged release was made of; epsilon, delta and mu are then of someone who is in all of it.
 
     Example:
         >>> made = Guarantee(1.0, 1e-6, 0.2367, Adjacency.LABEL, "row", True, (Spend("labels", 1.0, 4.3, 0.2326),))
@@ -58,27 +60,111 @@ public); covers this release only
     spends: tuple[Spend, ...]
     entry: str | None = None
     slices: tuple[Slices, ...] = ()
+    joint: Joint | None = None
 
     def __str__(self) -> str:
         if not self.secure:
             return "NOT PRIVATE: made with insecure_seed, for tests only"
+        if self.joint is not None:
+            return f"{self.joint.told(self.promised)}; neighbours: {self._neighbours}; {self.scope}"
+        return f"{self.promised}; neighbours: {self._neighbours}; {self.scope}"
+
+    @property
+    def promised(self) -> str:
+        """Epsilon, delta and mu in words."""
+        beside = "noisy projections of every row beside queries that are " if self.slices else ""
+        return _promised(self.epsilon, self.delta, self.mu, beside)
+
+    @property
+    def _neighbours(self) -> str:
         one = "one row" if self.unit == ROW else f"all rows of one {one_line(self.unit)}"
-        neighbours = {
+        return {
             Adjacency.ADD_REMOVE: f"{one} added or removed",
             Adjacency.REPLACE_ONE: f"{one} replaced (how many there are is public)",
             Adjacency.LABEL: f"the label of {one} changed (everything else is public)",
-        }
-        mu = f"{rounded_up(self.mu, 5)}-GDP"
-        beside = f"noisy projections of every row beside queries that are {mu}" if self.slices else mu
-        return (
-            f"({rounded_up(self.epsilon)}, {rounded_up(self.delta)})-differentially private, "
-            f"{beside}; neighbours: {neighbours[self.adjacency]}; {self.scope}"
-        )
+        }[self.adjacency]
 
     @property
     def scope(self) -> str:
         """Whether anyone counts what other releases of the same table tell."""
+        if self.joint is not None:
+            entries = [part.guarantee.entry for part in self.joint.parts if part.guarantee.entry is not None]
+            rest = len(self.joint.parts) - len(entries)
+            counted = f"counted in ledgers as {', '.join(entries)}" if entries else ""
+            uncounted = f"covers {rest} of these releases only" if entries else "covers these releases only"
+            return "; ".join(filter(None, [counted, uncounted if rest else ""]))
         return "covers this release only" if self.entry is None else f"counted in a ledger as {self.entry}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the releases that a merged one was made of.
+
+    Attributes:
+        id: The id of its ledger entry, or a digest of its noisy answers: no release is merged twice.
+        guarantee: What it promised.
+        people: Whose rows it is of: parts of one number are of the same people, of different numbers of different
+            people, as whoever merged them said.
+    """
+
+    id: str
+    guarantee: Guarantee
+    people: int
+
+
+@dataclass(frozen=True)
+class Person:
+    """What a merged release promises to someone, by where they are in it.
+
+    Attributes:
+        epsilon: Of (epsilon, delta)-DP.
+        delta: Of (epsilon, delta)-DP.
+        mu: Of mu-GDP.
+    """
+
+    epsilon: float
+    delta: float
+    mu: float
+
+    def __str__(self) -> str:
+        return _promised(self.epsilon, self.delta, self.mu)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What a merged release was made of, and what it promises to whom. Nobody can see from releases who is in them.
+
+    Attributes:
+        parts: The releases.
+        own: To whoever is in the releases of one group of people only, at worst; None where a seed was used.
+        moved: To someone who moves from one group of people to another, at worst; None where there is one group.
+        rules: What tells the people of parts apart, in the words of whoever merged them; nothing where nothing was said
+            but that they are different.
+    """
+
+    parts: tuple[Part, ...]
+    own: Person | None
+    moved: Person | None
+    rules: tuple[str, ...] = ()
+
+    @property
+    def groups(self) -> int:
+        """Of how many groups of people the parts are."""
+        return len({part.people for part in self.parts})
+
+    def told(self, everywhere: str) -> str:
+        """All promises in words; `everywhere` is that to someone who is in all parts."""
+        if self.groups == 1:
+            return f"merged from {len(self.parts)} releases of the same people: {everywhere}, {UNSEEN}"
+        apart = f", told apart by: {'; '.join(map(one_line, self.rules))}" if self.rules else ""
+        several = f"{everywhere}, for someone in both"
+        if self.groups > 2:
+            several = f"{self.moved}, for someone who moves between two of them; {everywhere}, for someone in all"
+        return (
+            f"merged from releases of {self.groups} groups of different people{apart}: {self.own}, for whoever is in "
+            f"one of them; {several}, {UNSEEN}; that they are different people was said by whoever merged them and "
+            "cannot be checked"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +206,10 @@ class NoisyAnswer:
 
     def __repr__(self) -> str:
         return f"NoisyAnswer({self.name!r}, {self.values.size} numbers)"
+
+
+def _promised(epsilon: float | None, delta: float | None, mu: float | None, beside: str = "") -> str:
+    return f"({rounded_up(epsilon)}, {rounded_up(delta)})-differentially private, {beside}{rounded_up(mu, 5)}-GDP"
 
 
 def _is_json(data: Any) -> bool:

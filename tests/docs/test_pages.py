@@ -97,6 +97,12 @@ def test_the_readme_runs(patients: None) -> None:
     assert not samples[0].equals(samples[1]), "another seed, another generator"
 
 
+def test_the_page_about_merging_runs(patients: None, small_pool: None) -> None:
+    found = run("docs/merging.md", {})
+    assert found["everyone"].guarantee.joint.own.epsilon == 1.0
+    assert list(found["everyone"].sample(5)) == ["age", "score", "ward", "readmitted"]
+
+
 def test_the_page_about_conditions_runs() -> None:
     towns = sf.Schema.parse("""
 columns:

@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.audit.bounds import largest_area
 from sfumato.audit.game import Claim, Finding, Game, judge
 from sfumato.audit.membership import membership
+from sfumato.audit.merged import merged_sites
 from sfumato.audit.mixture import adapted, affine, clustmix, components, mixture, pair_tables, slicing
 from sfumato.audit.published import clustmix as published_clustmix
 from sfumato.audit.published import pure_claim, weights, wishart
@@ -48,6 +49,7 @@ AUDITS = {
     "mixture-components": Audit("the same with several components a class", components),
     "mixture-adapt": Audit("the same with adapted labels", adapted),
     "mixture-pairs": Audit("the same with tables of pairs of columns", pair_tables),
+    "merged": Audit("two fits on one layout, merged, for a row at one site and at both", merged_sites),
     "clustmix": Audit("a whole fit of clustmix with adapted labels, of columns and of a group", clustmix),
     "slicing": Audit("a whole fit of slicing, of columns and of a group, and noisy rows (replace-one)", slicing),
     "gaussian-query": Audit("one number with noise, through the curator", gaussian_query),

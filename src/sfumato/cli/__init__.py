@@ -23,11 +23,14 @@ from sfumato.cli.verbs import (
     demo,
     fit,
     inspect,
+    layout_file,
     ledger,
+    merge,
     plan,
     sample,
     schema,
     train,
+    update,
 )
 from sfumato.errors import SfumatoError
 
@@ -54,6 +57,9 @@ app.command(cls=train.TrainCommand)(train.train)
 app.command()(sample.sample)
 app.command()(inspect.inspect)
 app.command()(ask.ask)
+app.command(name="layout")(layout_file.layout)
+app.command()(merge.merge)
+app.command(cls=TableCommand)(update.update)
 app.command()(ledger.ledger)
 app.command()(audit.audit)
 app.command()(demo.demo)

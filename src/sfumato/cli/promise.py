@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sfumato.text import one_line, rounded_up
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
 
 def promise(guarantee: Guarantee, *, shows_rows: bool) -> str:
     """What whoever reads the file can learn about one unit; `shows_rows` where every row is in it, with noise."""
+    joint = guarantee.joint
+    if joint is not None and joint.own is not None and joint.groups > 1:
+        own = replace(guarantee, epsilon=joint.own.epsilon, delta=joint.own.delta, mu=joint.own.mu, joint=None)
+        return f"For whoever is in the rows of one group of people only: {promise(own, shows_rows=shows_rows)}"
     if not guarantee.secure:
         return "Nothing is promised: whoever has the seed can take the noise away."
     return (

@@ -7,19 +7,22 @@ edited with care passes. Whoever needs to know that a guarantee is true asks who
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from sfumato.accounting import delta_of
+from sfumato.accounting import add_up, delta_of
 from sfumato.arrays import Insist
 from sfumato.errors import ArgumentError
-from sfumato.guarantee import ROUNDING, Guarantee
+from sfumato.guarantee import LONGEST_NAME, ROUNDING, Guarantee, Joint, Part, Person
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.private.slicing.law import Slices
 from sfumato.schema.layout import ROW, Layout
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
+
+MOST_MERGED = 4096  # of a merged release
 
 _Whole = Annotated[int, Field(strict=True)]
 
@@ -42,8 +45,8 @@ class _Slices(BaseModel):
     rows: _Whole
 
 
-class GuaranteeData(BaseModel):
-    """What a file says of a guarantee."""
+class PlainData(BaseModel):
+    """What a file says of the guarantee of one fit."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     epsilon: float | None = Field(gt=0)
@@ -57,11 +60,41 @@ class GuaranteeData(BaseModel):
     slices: Annotated[tuple[_Slices, ...], FailFast()] = Field(default=(), max_length=1)  # of every row once
 
 
+class _Person(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    epsilon: float = Field(gt=0)
+    delta: float = Field(gt=0, lt=1)
+    mu: float = Field(gt=0)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    id: str = Field(pattern="^[0-9a-f]{32}$")
+    guarantee: PlainData
+    people: _Whole = Field(ge=0)
+
+
+class _Joint(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    parts: Annotated[tuple[_Part, ...], FailFast()] = Field(min_length=2, max_length=MOST_MERGED)
+    own: _Person | None
+    moved: _Person | None
+    rules: tuple[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)], ...] = Field(max_length=MOST_MERGED)
+
+
+class GuaranteeData(PlainData):
+    """What a file says of a guarantee."""
+
+    joint: _Joint | None = None
+
+
 def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
     """A guarantee as plain JSON data."""
     counted: dict[str, Any] = {} if guarantee.entry is None else {"entry": guarantee.entry}
     if guarantee.slices:
         counted["slices"] = [vars(slices) for slices in guarantee.slices]
+    if guarantee.joint is not None:
+        counted["joint"] = _joint_data(guarantee.joint)
     return counted | {
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
@@ -70,6 +103,17 @@ def guarantee_data(guarantee: Guarantee) -> dict[str, Any]:
         "unit": guarantee.unit,
         "secure": guarantee.secure,
         "spends": [vars(spend) for spend in guarantee.spends],
+    }
+
+
+def _joint_data(joint: Joint) -> dict[str, Any]:
+    return {
+        "parts": [
+            {"id": part.id, "guarantee": guarantee_data(part.guarantee), "people": part.people} for part in joint.parts
+        ],
+        "own": None if joint.own is None else vars(joint.own),
+        "moved": None if joint.moved is None else vars(joint.moved),
+        "rules": list(joint.rules),
     }
 
 
@@ -82,6 +126,21 @@ def read_guarantee(told: GuaranteeData, schema: Schema, row_spends: tuple[str, .
         row_spends: Rounds that bought noisy rows, which move by another measure than sums; the model judges them.
         insist: Refuses the file.
     """
+    found = _read_plain(told, schema, row_spends, insist)
+    if told.joint is None:
+        return found
+    parts = tuple(
+        Part(each.id, _read_plain(each.guarantee, schema, row_spends, insist), each.people) for each in told.joint.parts
+    )
+    told_own, told_moved = told.joint.own, told.joint.moved
+    own, moved = (None if each is None else Person(**each.model_dump()) for each in (told_own, told_moved))
+    joint = Joint(parts, own, moved, told.joint.rules)
+    _check_joint(found, joint, insist)
+    return replace(found, joint=joint)
+
+
+def _read_plain(told: PlainData, schema: Schema, row_spends: tuple[str, ...], insist: Insist) -> Guarantee:
+    """What is checked of a guarantee whether or not it is of a merged release."""
     for value in (told.epsilon, told.delta, told.mu):
         insist(told.secure == (value is not None), "a guarantee has epsilon, delta and mu exactly if it is secure")
     found = Guarantee(
@@ -101,7 +160,7 @@ def read_guarantee(told: GuaranteeData, schema: Schema, row_spends: tuple[str, .
     return found
 
 
-def _slices(told: GuaranteeData, insist: Insist) -> tuple[Slices, ...]:
+def _slices(told: PlainData, insist: Insist) -> tuple[Slices, ...]:
     try:
         return tuple(Slices(**each.model_dump()) for each in told.slices)
     except ArgumentError as error:
@@ -150,3 +209,36 @@ def _check_total(given: Guarantee, insist: Insist) -> None:
     room = given.delta * (1.0 + ROUNDING * bool(given.slices))  # of slices the last bits may differ between machines
     covered = delta_of(given.epsilon, given.mu, given.slices) <= room
     insist(covered, "the guarantee's mu is more than its epsilon and delta")
+
+
+def _check_joint(given: Guarantee, joint: Joint, insist: Insist) -> None:
+    """Whether a merged release promises no more than its parts, each of them once, and is secure only if all are."""
+    parts = [part.guarantee for part in joint.parts]
+    insist(len({part.id for part in joint.parts}) == len(parts), "a part of its guarantee is there twice")
+    named = all(part.id == part.guarantee.entry for part in joint.parts if part.guarantee.entry is not None)
+    insist(named, "a part of its guarantee has another name than its ledger's entry")
+    insist(all(rule.isprintable() for rule in joint.rules), "what tells its people apart cannot be printed")
+    insist(given.entry is None and not given.slices, "a merged release is no entry of a ledger, and has no noisy rows")
+    alike = all((each.adjacency, each.unit) == (given.adjacency, given.unit) for each in parts)
+    insist(alike, "the parts of its guarantee protect other neighbours or units")
+    spends = tuple(spend for each in parts for spend in each.spends)
+    insist(given.spends == spends, "its guarantee's spends are not those of its parts")
+    insist(given.secure == all(each.secure for each in parts), "it is not as secure as its parts")
+    insist((joint.own is not None) == given.secure, "a merged release has promises exactly if it is secure")
+    insist((joint.moved is not None) == (given.secure and joint.groups > 1), "its promise to who moves does not fit")
+    if given.secure:
+        _check_promises(given, joint, insist)
+
+
+def _check_promises(given: Guarantee, joint: Joint, insist: Insist) -> None:
+    """Whether what is promised to whom covers what the parts spent, and epsilon and delta cover mu."""
+    groups: dict[int, list[float]] = {}
+    for part in joint.parts:
+        groups.setdefault(part.people, []).append(part.guarantee.mu or math.inf)
+    worst = sorted(groups.values(), key=add_up)
+    everywhere = Person(given.epsilon or 0.0, given.delta or 0.0, given.mu or 0.0)
+    for who, mus in ((joint.own, worst[-1:]), (joint.moved, worst[-2:]), (everywhere, worst)):
+        if who is not None:
+            spent = add_up(mu for group in mus for mu in group)
+            insist(spent <= who.mu * (1.0 + ROUNDING), "a promise of its guarantee is less than its parts spent")
+            insist(delta_of(who.epsilon, who.mu) <= who.delta, "a promise's mu is more than its epsilon and delta")

@@ -64,7 +64,7 @@ def fit(
         check_extra()
         config = replace(config, training=None)  # which begins once the file holds what was bought
     counted_in = None if ledger is None else Ledger(ledger)
-    _check_output(output, counted_in)
+    check_output(output, counted_in)
     check_writable(output)
     source, notes = opened(context, data), entry_notes(context)
     with working("fitting"), interruptible(counted_in, NOTHING_WRITTEN), unfinished(output):
@@ -91,7 +91,8 @@ def fit(
         print("\n".join([f"wrote {output}", str(release.guarantee), *unread_lines(release.unread), SEE_CHECK]))
 
 
-def _check_output(output: Path, ledger: Ledger | None) -> None:
+def check_output(output: Path, ledger: Ledger | None) -> None:
+    """Refuse to write over a ledger."""
     if ledger is not None and ledger.keeps(output):
         raise ArgumentError(f"{output} is the ledger, or belongs to it; write the release somewhere else")
 

@@ -45,8 +45,7 @@ def _print_release(made: Release) -> None:
     told = promise(guarantee, shows_rows=_shows_rows(made)) + scope
     print(fill(told, TOLD_WIDTH, initial_indent=INDENT, subsequent_indent=INDENT, break_long_words=False))
     print("\nWhat was asked of the rows, with noise:")
-    for spend in guarantee.spends:
-        print(f"  {one_line(spend.name):<16} mu {spend.mu:.4f}")
+    _print_spends(guarantee)
     for slices in guarantee.slices:
         noise = slices.sigma / slices.distance
         print(f"  {'every row':<16} {slices.projections} projections, noise {noise:.3g} times the largest change")
@@ -70,6 +69,17 @@ def _print_release(made: Release) -> None:
     if made.schema.constraints:
         print("\nRules that every row keeps:")
         print("\n".join(f"  {one_line(rule)}" for rule in made.schema.constraints))
+
+
+def _print_spends(guarantee: Guarantee) -> None:
+    """What each question cost; of a merged release part by part."""
+    if guarantee.joint is None:
+        for spend in guarantee.spends:
+            print(f"  {one_line(spend.name):<16} mu {spend.mu:.4f}")
+        return
+    for number, part in enumerate(guarantee.joint.parts, start=1):
+        spent = ", ".join(f"{one_line(spend.name)} mu {spend.mu:.4f}" for spend in part.guarantee.spends)
+        print(f"  release {number}, of people {part.people + 1}: {spent}")
 
 
 def _print_tables(made: Release) -> None:

@@ -77,6 +77,7 @@ class ScoreEncoding:
 
     histograms: HistogramTuning = HistogramTuning()
     label_model: LabelTuning = LabelTuning()
+    follows_mass: bool = True  # whether finer bins are looked for
 
     name: ClassVar[str] = "scores"
 
@@ -85,7 +86,8 @@ class ScoreEncoding:
         layout, mu = public.layout, public.mu * math.sqrt(kept)
         classes, columns, rows = layout.classes, len(layout.names), public.guess
         resolutions = effective_bins(layout.sizes, rows / classes, mu / math.sqrt(2.0), self.histograms.log_slope)
-        hidden, looks = self.histograms.hidden_cells, looks_of(layout)
+        hidden = self.histograms.hidden_cells
+        looks = looks_of(layout) if self.follows_mass else (1,) * columns
         resolutions = resolutions * np.sqrt(looks)  # L looks of equal shares have L times the variance of one
         moments = moment_costs(np.full(classes, rows / classes), columns, radius(columns))
         costs = {

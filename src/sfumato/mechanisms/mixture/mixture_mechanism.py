@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from sfumato.config import ROUND, UNRECORDED, option
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.checks import check_components, check_one_of, check_share
 from sfumato.mechanisms.pairs.pair_tuning import PAIRS, PairTuning
+from sfumato.mechanisms.shared_layout import shared_layout
 from sfumato.mechanisms.tuning import ADAPT, MIXTURE, GroupTuning, HistogramTuning, LabelTuning, NoiseTuning
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class Mixture:
         encoding: "scores" makes every column about standard normal by its noisy histogram; "affine" only centres and
             scales, for numbers that are to be released as a Gaussian mixture in their own units. Columns in groups
             have an encoding of their own, and need "scores" here.
+        layout: Bins and tables that are settled: a `SharedLayout`, the path of one, or a release that serves as one.
+            Releases on one layout can be merged (`sf.merge`), and nothing is spent on choosing bins and tables.
         label: "classes" asks for every class of the label apart; "column" takes the label for a column like all others,
             whose tables tell how it goes with them; "auto" does so where the classes have too few rows for the budget.
         tuning: What was tuned once, for all tables.
@@ -128,6 +131,9 @@ class Mixture:
     encoding: Literal["scores", "affine"] = option(
         "scores", help="scores, or affine for a Gaussian mixture in the units of the data."
     )
+    layout: str | Any | None = option(
+        None, help="Bins and tables that are settled, so that releases can be merged: a file of `sfumato layout`."
+    )
     label: Literal["auto", "classes", "column"] = option(
         "auto", help="Model every class apart (classes), or the label as a column like all others (column): auto."
     )
@@ -144,6 +150,11 @@ class Mixture:
         check_share("alpha", self.alpha)
         if not isinstance(self.tuning, MixtureTuning):
             raise ArgumentError(f"tuning must be a MixtureTuning, not {self.tuning!r}")
+        if self.layout is not None and (self.encoding != "scores" or self.adapt is not None or self.label == "column"):
+            raise ArgumentError(
+                "layout goes with encoding 'scores', labels that are not adapted, and classes apart; leave it out"
+            )
+        object.__setattr__(self, "layout", shared_layout(self.layout))
 
     def plan(self, public: Public) -> Plan:
         """What a fit would ask, from public facts alone.

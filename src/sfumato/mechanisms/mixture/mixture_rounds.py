@@ -17,6 +17,8 @@ from sfumato.mechanisms.encodings.group_encoding import GroupEncoding, group_rou
 from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreEncoding, cell_sd
 from sfumato.mechanisms.mixture.affine_forecast import best_forecast, broken_stick
 from sfumato.mechanisms.pairs.pair_rounds import TABLES, can_pair, pair_notes, pair_shares
+from sfumato.mechanisms.pairs.public_tables import given_share
+from sfumato.mechanisms.shared_layout import shared_layout
 from sfumato.private.accounting import Adjacency
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def plan_mixture(mechanism: Mixture, public: Public) -> Plan:
     if mechanism.encoding == "affine":
         return _plan_affine(mechanism, public)
     planned = _plan_scores(mechanism, public)
-    if not _is_column(mechanism, planned):
+    if mechanism.layout is not None or not _is_column(mechanism, planned):  # all sites of a layout ask the same
         return planned
     plain = _plan_scores(mechanism, replace(public, layout=public.layout.unlabelled()))
     return replace(plain, details=replace(plain.part(MixtureDetails), column_label=True))
@@ -66,11 +68,13 @@ def _is_column(mechanism: Mixture, planned: Plan) -> bool:
 def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
     """Histograms, then one Gaussian a class by two looks, or cells and their moments."""
     tuning = mechanism.tuning
-    encoding = ScoreEncoding(tuning.histograms, tuning.labels)
+    shared = shared_layout(mechanism.layout)
+    public = public if shared is None else shared.applied(public)
+    encoding = ScoreEncoding(tuning.histograms, tuning.labels, follows_mass=shared is None)
     adapted = what_adapts(mechanism.adapt, public, "scores")
     refuse_alpha(mechanism.alpha, adapted, "scores")
     paired = 0.0
-    if mechanism.pairs is not None and can_pair(public.layout):
+    if mechanism.pairs is not None and can_pair(public.layout) and (shared is None or shared.tables):
         paired = tuning.pairs.share_beside_labels if adapted else tuning.pairs.share
         labels = replace(tuning.labels, share=tuning.pairs.label_share)
         encoding = replace(encoding, label_model=labels)
@@ -95,10 +99,12 @@ def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
         inside = _cells(opening.inside, tuning)
     shares = scaled(aside.after((*opening.first, *inside)), 1.0 - paired)
     if paired:
-        shares = (*shares, *pair_shares(paired, tuning.pairs))
+        shares = (*shares, *(pair_shares(paired, tuning.pairs) if shared is None else given_share(paired)))
     notes = _notes(number, cell_sd(public, public.mu, shares, opening), opening)
-    if paired:
+    if paired and shared is None:
         notes |= pair_notes(public, paired, tuning.pairs)
+    elif paired and shared is not None:
+        notes |= {"of the budget, tables of pairs": f"{paired:.0%}", "tables of the layout": len(shared.tables)}
     details = MixtureDetails(number, opening)
     rounds = as_rounds(shares, public.mu)
     return Plan(mechanism.name, "scores", public, public.mu, rounds, details, opening.expected_kl, notes)
@@ -146,6 +152,8 @@ def _plan_groups(mechanism: Mixture, public: Public) -> Plan:
     """Columns in groups: one Gaussian a class, in the main directions that all classes share."""
     if mechanism.encoding == "affine":
         raise ArgumentError("columns in groups have an encoding of their own; leave encoding='affine' out")
+    if mechanism.layout is not None:
+        raise ArgumentError("layout: columns in groups have no bins to share")
     if mechanism.components not in (None, "auto", 1):
         raise ArgumentError("a mixture of columns in groups has one Gaussian a class; mechanism 'clustmix' has more")
     encoding = GroupEncoding(mechanism.tuning.groups)

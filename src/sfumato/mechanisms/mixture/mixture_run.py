@@ -30,6 +30,8 @@ from sfumato.mechanisms.mixture.mixture_rounds import MixtureDetails
 from sfumato.mechanisms.mixture.one_gaussian import fit_one_gaussian
 from sfumato.mechanisms.mixture.score_components import fit_components
 from sfumato.mechanisms.pairs.pair_rounds import DISTANCES, TABLES, tilt_by_tables
+from sfumato.mechanisms.pairs.public_tables import tilt_by_layout
+from sfumato.mechanisms.shared_layout import shared_layout
 from sfumato.models.column_label import ColumnLabelModel
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import Labeller, QuadraticLabeller
@@ -71,7 +73,11 @@ def fit_scores(mechanism: Mixture, curator: Asker, plan: Plan) -> MixtureModel |
     model = MixtureModel(layout, scores, mixture, labeller)
     if not plan.has(TABLES):
         return model
-    return tilt_by_tables(Seen(curator, layout), plan, model, learned.marginals, tuning.pairs)
+    seen, marginals = Seen(curator, layout), learned.marginals
+    shared = shared_layout(mechanism.layout)
+    if shared is not None:
+        return tilt_by_layout(seen, plan, model, marginals, tuning.pairs, shared)
+    return tilt_by_tables(seen, plan, model, marginals, tuning.pairs)
 
 
 def fit_groups(mechanism: Mixture, curator: Asker, plan: Plan) -> Fitted:

@@ -80,6 +80,12 @@ class Bought:
         """Bought once more: both by their precision."""
         self.counts, self.sd = averaged(self.counts, self.sd, counts, sd)
 
+    @property
+    def wrong(self) -> float:
+        """r^2: by how much of a cell the model was wrong, on average, squared, beyond scatter and noise."""
+        apart = (self.counts - self.expected) ** 2 - self.sd**2 - self.expected
+        return max(float(apart.sum() / (self.expected**2).sum()), 0.0)
+
     def told(self, columns: tuple[int, ...]) -> Told:
         """What it tells, trusted as far as the model was wrong.
 
@@ -88,8 +94,7 @@ class Bought:
         M) / sum(M^2), the variance that q has in a cell is M + (r M)^2. That is the same as noise of variance
         s^2 / (1 + r^2 M) beside a q that is trusted.
         """
-        wrong = ((self.counts - self.expected) ** 2 - self.sd**2 - self.expected).sum() / (self.expected**2).sum()
-        trust = 1.0 + max(float(wrong), 0.0) * self.expected
+        trust = 1.0 + self.wrong * self.expected
         return Told(columns, self.counts, np.full(len(trust), self.sd), trust)
 
 

@@ -1,0 +1,70 @@
+"""`sfumato update`: rows of new people, merged with what was released."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.interrupts import interruptible
+from sfumato.cli.opening import opened
+from sfumato.cli.output import print_json
+from sfumato.cli.parameters import Data, Delta, Json, Rows
+from sfumato.cli.progress import tell, working
+from sfumato.cli.releases import release_data
+from sfumato.cli.verbs.fit import NOTHING_WRITTEN, SEE_CHECK, check_output
+
+
+def update(
+    context: typer.Context,
+    release: Annotated[Path, typer.Argument(help="The release so far.")],
+    data: Data,
+    epsilon: Annotated[float, typer.Option(help="How much may be told about one of the new rows.")],
+    delta: Delta,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the merged release, NAME.sfumato.")],
+    new_people: Annotated[
+        bool, typer.Option("--new-people", help="Say that nobody in these rows is in the release already.")
+    ] = False,
+    rule: Annotated[
+        str | None, typer.Option(help="Better: the public rule that each row was chosen by, in words.")
+    ] = None,
+    rows: Rows = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Count the new rows in this ledger: a file, or a PostgreSQL URL.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="The name under which they were opened there.")] = None,
+    insecure_seed: Annotated[
+        int | None, typer.Option(help="Repeatable noise, for tests: the release then has NO guarantee.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Add rows of new people to a release: those who are in it already pay nothing. Each call spends anew."""
+    from sfumato.api import load
+    from sfumato.files import check_writable
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.merging import update as run
+
+    before = load(release)
+    counted_in = None if ledger is None else Ledger(ledger)
+    check_output(output, counted_in)
+    check_writable(output)
+    source = opened(context, data)
+    with working("fitting"), interruptible(counted_in, NOTHING_WRITTEN):
+        made = run(
+            before,
+            source,
+            epsilon=epsilon,
+            delta=delta,
+            new_people=rule or new_people,
+            rows=rows,
+            ledger=counted_in,
+            dataset=dataset,
+            progress=tell,
+            insecure_seed=insecure_seed,
+        )
+        made.save(output)
+    if as_json:
+        print_json({"output": str(output)} | release_data(made) | {"see": SEE_CHECK})
+    else:
+        print(f"wrote {output}\n{made.guarantee}\n{SEE_CHECK}")

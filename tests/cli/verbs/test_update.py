@@ -1,0 +1,34 @@
+"""`sfumato update`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.calls import Call
+from tests.cli.lines import document
+
+import sfumato as sf
+
+UPDATE = ("update", "r.sfumato", "data.csv", "--epsilon", "0.5", "--delta", "1e-6", "-o", "new.sfumato")
+
+
+def test_new_people_are_added(folder: Path, call: Call) -> None:
+    result = call(*UPDATE, "--rule", "admitted from 2026 on")
+    assert result.code == 0, result.err
+    assert "told apart by: admitted from 2026 on" in result.out
+    assert "sfumato check" in result.out
+    joint = sf.load("new.sfumato").guarantee.joint
+    assert joint is not None
+    assert [part.guarantee.epsilon for part in joint.parts] == [1.0, 0.5]
+    sf.Ledger("l.db").open("new", 1, 1e-6)
+    found = document(call(*UPDATE, "--new-people", "--ledger", "l.db", "--dataset", "new", "--json"))
+    (entry,) = sf.Ledger("l.db").accounts()[0].counted
+    assert found["guarantee"]["joint"]["parts"][1]["guarantee"]["entry"] == entry.id
+
+
+def test_that_they_are_new_has_to_be_said(folder: Path, call: Call) -> None:
+    result = call(*UPDATE)
+    assert result.code == 2
+    assert "say so by new_people=True" in result.err
+    assert result.err.count("\n") == 1
+    assert not Path("new.sfumato").exists()

@@ -166,7 +166,7 @@ def average_shapes(
     variance = first * second / (first + second)
     typical = variance.sum(axis=(1, 2)) / (dim * (dim + 1) / 2)
     even = (typical[:, None] / np.diagonal(variance, axis1=1, axis2=2)) ** 0.25
-    return _carry(np.linalg.inv(turned), combined), even[:, :, None] * turned, typical
+    return _carry(np.asarray(np.linalg.inv(turned)), combined), even[:, :, None] * turned, typical
 
 
 def _t(matrices: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ import sfumato as sf
 from benchmarks.scoreboard.peers.exchange import Task
 from sfumato.evaluation.comparison import log_likelihood
 from sfumato.published import baselines
+from sfumato.published.row_generator import LabelledRows
 
 MECHANISMS: dict[str, tuple[str, dict[str, Any]]] = {
     "mixture": ("Mixture", {"pairs": None}),
@@ -45,18 +46,12 @@ def merf(task: Task) -> pd.DataFrame:
     values = task.train[numbers].to_numpy(dtype=float)
     values = np.where(np.isnan(values), (low + high) / 2, values)
     classes = codes[label].to_numpy() if label else np.zeros(len(codes), dtype=int)
-    found, places, labels = baselines.dp_merf(
-        values,
-        codes[features].to_numpy(),
-        classes,
-        task.sizes[label] if label else 1,
-        bounds=(low, high),
-        levels=[task.sizes[name] for name in features],
-        epsilon=task.epsilon,
-        delta=task.delta,
-        rows=task.rows,
-        rng=rng,
+    levels = [task.sizes[name] for name in features]
+    given = LabelledRows(
+        values, codes[features].to_numpy(), classes, task.sizes[label] if label else 1, (low, high), levels
     )
+    asked = {"epsilon": task.epsilon, "delta": task.delta, "rows": task.rows, "rng": rng}
+    found, places, labels = baselines.dp_merf(given, **asked)
     drawn = dict(zip(features, places.T, strict=True)) | ({label: labels} if label else {})
     texts = {name: np.array([*task.columns[name]["values"], None], dtype=object)[drawn[name]] for name in listed}
     return pd.DataFrame({**dict(zip(numbers, found.T, strict=True)), **texts})

@@ -36,7 +36,7 @@ def main() -> None:
             print(f"{name} skipped: {error}", file=sys.stderr)
             continue
         path = arguments.out / f"{name}.json"
-        path.write_text(json.dumps({"made_by": made_by(), **found}, indent=1) + "\n")
+        path.write_text(json.dumps({"made_by": made_by(figure.seeds), **found}, indent=1) + "\n")
         print(path)
 
 

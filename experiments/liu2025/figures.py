@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.liu2025 import augment, clusters, plots, strict, times, unlabelled
-from experiments.liu2025.record import Cells
+from experiments.liu2025.record import DATA, NUMBER, ON_AXIS, SEEDS, Cells
 from experiments.liu2025.runners import ALL, MECHANISMS, METHODS, ON_IMAGES, UNDER_LABEL, release
 from experiments.liu2025.setups import DELTA, LOAD_HOURS, LOAD_OFFSET, Setup, iris, load_profiles, mnist, synthetic
 from experiments.liu2025.sweeps import EPSILONS, Sweep, accuracy, kl_to_fit, run
@@ -28,10 +28,12 @@ STRICT_ON_MNIST = (
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: how many trials it takes by default, and the work, which returns what goes into the JSON file."""
+    """A figure: how many trials it takes by default, the work, which returns what goes into the JSON file, and what
+    chance begins with."""
 
     trials: int
     make: Callable[[int, Path], dict[str, Any]]
+    seeds: str = SEEDS
 
 
 def _lines(sweep: Sweep, trials: int, stem: Path) -> dict[str, Any]:
@@ -108,7 +110,7 @@ def _loads_kl(one_row: bool, trials: int, stem: Path) -> dict[str, Any]:
 
 
 def _loads_marginals(one_row: bool, trials: int, stem: Path) -> dict[str, Any]:
-    kind = "one row a home" if one_row else "all rows, a home is the unit"
+    kind = "one row a home" if one_row else "all rows; add-remove protects a home, label one row's label"
     setup = partial(load_profiles, 0, one_row_each=one_row)
     hours = {hour: f"hour {hour + 1}" for hour in range(LOAD_HOURS)}
     unit = f"log(kWh + {LOAD_OFFSET:g})"
@@ -145,19 +147,36 @@ FIGURES = {
         25, partial(_lines, _synthetic_against("d", (1, 2, 3, 4, 5, 6, 8, 10), "dim", "Synthetic data, epsilon = 1"))
     ),
     "fig5": Figure(
-        40, partial(_lines, _against_epsilon("Iris, K = 3, d = 4, N = 150", lambda trial: iris(), STRICT_ON_IRIS))
+        40,
+        partial(_lines, _against_epsilon("Iris, K = 3, d = 4, N = 150", lambda trial: iris(), STRICT_ON_IRIS)),
+        f"the same flowers in every trial t; {ON_AXIS}",
     ),
     "fig6": Figure(
-        1, partial(_marginals, iris, {0: "sepal length"}, "Iris by class", "standard deviations", STRICT_ON_IRIS)
+        1,
+        partial(_marginals, iris, {0: "sepal length"}, "Iris by class", "standard deviations", STRICT_ON_IRIS),
+        f"release: default_rng([0, {NUMBER}])",
     ),
     "fig7": Figure(12, partial(_rows_of_homes, _loads_kl)),
-    "fig8": Figure(1, partial(_rows_of_homes, _loads_marginals)),
+    "fig8": Figure(1, partial(_rows_of_homes, _loads_marginals), f"{DATA}, t = 0; release: default_rng([0, {NUMBER}])"),
     "fig9": Figure(6, partial(_lines, MNIST_KL)),
     "fig10": Figure(6, partial(_lines, MNIST_ACCURACY)),
-    "strict": Figure(100, lambda trials, stem: strict.table(SET_UP, trials, stem, cells_of(stem))),
-    "forecast": Figure(40, strict.forecast),
-    "clusters": Figure(5, clusters.gains),
-    "augment": Figure(20, augment.table),
-    "times": Figure(3, times.table),
-    "unlabelled": Figure(20, unlabelled.table),
+    "strict": Figure(
+        100,
+        lambda trials, stem: strict.table(SET_UP, trials, stem, cells_of(stem)),
+        f"{SEEDS}; beside the oracle, default_rng([t]): release default_rng([t, 0, {NUMBER}])",
+    ),
+    "forecast": Figure(40, strict.forecast, f"{DATA}; release: default_rng([t, {NUMBER}])"),
+    "clusters": Figure(
+        5,
+        clusters.gains,
+        f"{DATA}; homes held out: default_rng([t]); release: default_rng([t, epsilon]), where public homes give the"
+        f" clusters default_rng([t, epsilon, {NUMBER}])",
+    ),
+    "augment": Figure(20, augment.table, f"{SEEDS}; rows drawn from mixtures: default_rng([t, 3])"),
+    "times": Figure(3, times.table, f"{DATA}; release: default_rng([t, 0, {NUMBER}])"),
+    "unlabelled": Figure(
+        20,
+        unlabelled.table,
+        f"{DATA}; EM and K-means: seed t; release: default_rng([t, number of the epsilon, number of the fit])",
+    ),
 }

@@ -29,18 +29,22 @@ COLOURS = {
     "fitted": "black",
 }
 FEW_COLOURS = 48  # of a picture with many panels, which is large otherwise
+FEWEST_BANDED = 4  # trials that have quartiles
 MOST_ROOM = 2.5  # times the highest bar, for a density that is higher
 AXES = {"N": "number of rows N", "K": "number of classes K", "d": "dimension d"}
 
 
 def lines(found: dict[str, Any], path: Path, *, log_y: bool) -> None:
-    """Medians with quartile bands; solid lines are differentially private, dashed ones are not."""
+    """Medians, with quartile bands where there are enough trials for them; solid lines are differentially private,
+    dashed ones are not."""
+    banded = found["trials"] >= FEWEST_BANDED
     figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
     for method, line in found["lines"].items():
         style = "-" if line["differentially_private"] else "--"
         colour = COLOURS[method]
         axes.plot(found["values"], line["median"], style, color=colour, marker="o", ms=4, label=line["legend"])
-        axes.fill_between(found["values"], line["lower_quartile"], line["upper_quartile"], color=colour, alpha=0.12)
+        if banded:
+            axes.fill_between(found["values"], line["lower_quartile"], line["upper_quartile"], color=colour, alpha=0.12)
     if found["axis"] in ("epsilon", "N"):
         axes.set_xscale("log")
     axes.set_xticks(found["values"], [f"{value:g}" for value in found["values"]])
@@ -48,7 +52,8 @@ def lines(found: dict[str, Any], path: Path, *, log_y: bool) -> None:
     if log_y:
         axes.set_yscale("log")
     axes.set(xlabel=AXES.get(found["axis"], found["axis"]), ylabel=found["measured"])
-    axes.set_title(f"{found['title']}\nmedian and quartiles of {found['trials']} trials, delta = {found['delta']:.0e}")
+    shown = "median and quartiles" if banded else "median"
+    axes.set_title(f"{found['title']}\n{shown} of {found['trials']} trials, delta = {found['delta']:.0e}")
     axes.title.set_fontsize(10)
     axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=2, fontsize=8, handlelength=3.5)

@@ -10,10 +10,11 @@ from experiments import provenance
 from experiments.liu2025.setups import SEED
 from experiments.provenance import commit
 
-SEEDS = (
-    f"data set t: default_rng([{SEED}, t]); release: default_rng([t, number of the value on the axis, number of the"
-    " method in runners.ALL])"
-)
+NUMBER = "number of the method in runners.ALL"
+DATA = f"data set t: default_rng([{SEED}, t])"
+ON_AXIS = f"release: default_rng([t, number of the value on the axis, {NUMBER}])"
+SEEDS = f"{DATA}; {ON_AXIS}"
+"""Of a figure over an axis; t counts trials from 0."""
 
 
 def made_by(seeds: str = SEEDS) -> dict[str, object]:

@@ -60,9 +60,8 @@ def from_arrays(module: str, name: str, **options: Any) -> Maker:
         seen = data if plain is None else plain.set
         cube = Cube.of(seen)
         x, y = cube.points(seen.train)
-        public = {"bounds": (0.0, 1.0), "levels": cube.levels, "rows": rows}
-        given = {"epsilon": epsilon, "delta": delta, "rng": np.random.default_rng(seed), **options}
-        numbers, codes, labels = method(*cube.taken_apart(x), y, len(data.classes), **public, **given)
+        given = {"epsilon": epsilon, "delta": delta, "rows": rows, "rng": np.random.default_rng(seed), **options}
+        numbers, codes, labels = method(cube.rows(x, y), **given)
         made = cube.frame(cube.put_together(numbers, codes), labels)
         return made if plain is None else plain.back(made)
 

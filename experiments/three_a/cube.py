@@ -9,6 +9,7 @@ import pandas as pd
 
 from experiments.three_a.data import DataSet
 from experiments.three_a.judge import encoded, target
+from sfumato.published.row_generator import LabelledRows
 from sfumato.schema.layout import FloatArray, IntArray, days
 from sfumato.schema.schema import Category, Column, Date
 
@@ -81,6 +82,11 @@ class Cube:
         ]
         empty = np.zeros((len(points), 0))
         return np.hstack([empty, *numbers]), np.stack(codes, axis=1) if codes else empty.astype(np.int64)
+
+    def rows(self, points: FloatArray, labels: IntArray) -> LabelledRows:
+        """Points with their classes as the methods of `sfumato.published` take them."""
+        numbers, codes = self.taken_apart(points)
+        return LabelledRows(numbers, codes, labels, len(self.data.classes), (0.0, 1.0), self.levels)
 
     def put_together(self, numbers: FloatArray, codes: IntArray) -> FloatArray:
         """Points from the coordinates of the numbers and the levels of the categories."""

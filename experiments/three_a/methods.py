@@ -147,17 +147,8 @@ def merf(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: in
     """DP-MERF: a generator that matches noisy means of random features."""
     cube = Cube.of(data)
     x, y = cube.points(data.train)
-    numbers, codes, labels = baselines.dp_merf(
-        *cube.taken_apart(x),
-        y,
-        len(data.classes),
-        bounds=(0.0, 1.0),
-        levels=cube.levels,
-        epsilon=epsilon,
-        delta=delta,
-        rows=rows,
-        rng=np.random.default_rng(seed),
-    )
+    options = {"epsilon": epsilon, "delta": delta, "rows": rows, "rng": np.random.default_rng(seed)}
+    numbers, codes, labels = baselines.dp_merf(cube.rows(x, y), **options)
     return cube.frame(cube.put_together(numbers, codes), labels)
 
 
@@ -177,17 +168,8 @@ def gan(
     cube = Cube.of(data, from_rows=True)
     x, y = cube.points(data.train)
     budget = {} if name == "ads-gan" else {"epsilon": epsilon, "delta": delta}
-    numbers, codes, labels = GANS[name][0](
-        *cube.taken_apart(x),
-        y,
-        len(data.classes),
-        bounds=(0.0, 1.0),
-        levels=cube.levels,
-        rows=rows,
-        rng=np.random.default_rng(seed),
-        settings=settings,
-        **budget,
-    )
+    options = {"rows": rows, "rng": np.random.default_rng(seed), "settings": settings}
+    numbers, codes, labels = GANS[name][0](cube.rows(x, y), **options, **budget)
     return cube.frame(cube.put_together(numbers, codes), labels)
 
 

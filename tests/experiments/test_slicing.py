@@ -24,6 +24,7 @@ from experiments.three_a.methods import Method, NotThere
 
 import sfumato as sf
 from sfumato.published import baselines
+from sfumato.published.row_generator import LabelledRows, Made
 from sfumato.schema.schema import Category, Number, Schema
 
 ROWS = 500
@@ -250,15 +251,13 @@ def test_slicing_is_asked_for_by_its_options(
 def test_arrays_become_rows(few: dict[str, DataSet], monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, object] = {}
 
-    def echo(
-        numbers: np.ndarray, codes: np.ndarray, y: np.ndarray, classes: int, **options: object
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def echo(table: LabelledRows, **options: object) -> Made:
         given.update(options)
-        return numbers, codes, y
+        return table.numbers, table.codes, table.y
 
     monkeypatch.setattr(baselines, "echo", echo, raising=False)
     made = methods.from_arrays("baselines", "echo", slice_dim=1)(few["acs"], 1.0, 1e-3, 0, 10)
-    assert set(given) == {"bounds", "levels", "epsilon", "delta", "rng", "rows", "slice_dim"}
+    assert set(given) == {"epsilon", "delta", "rng", "rows", "slice_dim"}
     pd.testing.assert_frame_equal(made[few["acs"].train.columns], few["acs"].train, check_dtype=False)
 
 

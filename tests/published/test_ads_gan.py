@@ -8,6 +8,7 @@ import numpy as np
 
 from sfumato.published import ads_gan
 from sfumato.published.ads_gan import Settings
+from sfumato.published.row_generator import LabelledRows
 
 SMALL = Settings(width=16, noise=4, batch=64, steps=150, rate=2e-3)
 
@@ -19,9 +20,8 @@ def table(rows: int = 1000):
 
 
 def made(settings: Settings, rows: int = 1000):
-    numbers, codes, y = table()
-    rng = np.random.default_rng(0)
-    return ads_gan.ads_gan(numbers, codes, y, 2, bounds=(0.0, 1.0), levels=(), rows=rows, rng=rng, settings=settings)
+    private = LabelledRows(*table(), 2, (0.0, 1.0), ())
+    return ads_gan.ads_gan(private, rows=rows, rng=np.random.default_rng(0), settings=settings)
 
 
 def test_the_penalty_keeps_rows_apart_from_the_rows_they_are_made_of() -> None:

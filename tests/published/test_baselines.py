@@ -13,6 +13,7 @@ from sfumato.accounting import add_up, calibrate
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.published import baselines, row_generator
 from sfumato.published.baselines import COUNT_SHARE, Features, Training
+from sfumato.published.row_generator import LabelledRows
 from sfumato.schema.layout import FloatArray, IntArray
 
 SIGMAS = 5.5
@@ -172,14 +173,8 @@ def test_too_little_noise_is_seen() -> None:
 
 
 def synthetic(epsilon: float, seed: int = 0, steps: int = 300) -> tuple[FloatArray, IntArray, IntArray]:
-    numbers, codes, y = table()
     return baselines.dp_merf(
-        numbers,
-        codes,
-        y,
-        2,
-        bounds=(LOW, HIGH),
-        levels=LEVELS,
+        LabelledRows(*table(), 2, (LOW, HIGH), LEVELS),
         epsilon=epsilon,
         delta=1e-5,
         rows=2000,
@@ -209,14 +204,11 @@ def test_it_repeats_itself_with_the_same_generator() -> None:
 def test_bad_arguments(monkeypatch) -> None:
     with pytest.raises(ArgumentError, match="low below high"):
         baselines.random_features((1.0, 0.0), 2, (), 10, None, np.random.default_rng(0))
-    numbers, codes, y = table(10)
-    options = {"bounds": (LOW, HIGH), "epsilon": 1.0, "delta": 1e-5, "rows": 10, "rng": np.random.default_rng(0)}
-    with pytest.raises(ArgumentError, match="levels"):
-        baselines.dp_merf(numbers, codes, y, 2, levels=(3,), **options)
+    options = {"epsilon": 1.0, "delta": 1e-5, "rows": 10, "rng": np.random.default_rng(0)}
 
     def missing(name: str) -> None:
         raise ImportError(name)
 
     monkeypatch.setattr(row_generator, "import_module", missing)
     with pytest.raises(MissingExtraError, match=r"sfumato\[train\]"):
-        baselines.dp_merf(numbers, codes, y, 2, levels=LEVELS, **options)
+        baselines.dp_merf(LabelledRows(*table(10), 2, (LOW, HIGH), LEVELS), **options)

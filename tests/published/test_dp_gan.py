@@ -11,6 +11,7 @@ from dp_accounting import dp_event, rdp
 
 from sfumato.published import dp_gan
 from sfumato.published.dp_gan import Settings
+from sfumato.published.row_generator import LabelledRows
 
 SIGMAS = 5.5
 SMALL = Settings(width=16, noise=4, batch=50, critic_steps=3, steps=60, rate=5e-3, weight_cap=0.3)
@@ -60,9 +61,9 @@ def test_batches_are_drawn_by_coins() -> None:
 
 
 def made(seed: int = 0, **options):
-    numbers, codes, y = table()
-    known = {"bounds": (0.0, 1.0), "levels": (2,), "epsilon": 50.0, "delta": 1e-5, "rows": 800}
-    return dp_gan.dp_gan(numbers, codes, y, 2, rng=np.random.default_rng(seed), **(known | options))
+    known = {"epsilon": 50.0, "delta": 1e-5, "rows": 800}
+    private = LabelledRows(*table(), 2, (0.0, 1.0), (2,))
+    return dp_gan.dp_gan(private, rng=np.random.default_rng(seed), **(known | options))
 
 
 def test_rows_are_of_the_table_s_kind_and_repeat() -> None:

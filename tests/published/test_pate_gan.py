@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 from sfumato.published import pate_gan
 from sfumato.published.pate_gan import MOMENTS, Settings
-from sfumato.published.row_generator import Encoding
+from sfumato.published.row_generator import Encoding, LabelledRows
 
 SMALL = Settings(teacher_rows=100, batch=16, votes_scale=0.3, most_steps=20)
 
@@ -64,8 +64,8 @@ def table(rows: int = 1000):
 
 
 def made(epsilon: float, settings: Settings = SMALL, rows: int = 300):
-    known = {"bounds": (0.0, 1.0), "levels": (2,), "epsilon": epsilon, "delta": 1e-5, "rows": rows}
-    return pate_gan.pate_gan(*table(), 2, rng=np.random.default_rng(0), settings=settings, **known)
+    known = {"epsilon": epsilon, "delta": 1e-5, "rows": rows, "rng": np.random.default_rng(0)}
+    return pate_gan.pate_gan(LabelledRows(*table(), 2, (0.0, 1.0), (2,)), settings=settings, **known)
 
 
 def test_it_stops_before_epsilon_is_spent() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.published import row_generator
-from sfumato.published.row_generator import Encoding, check_levels, limits, trainers
+from sfumato.published.row_generator import Encoding, LabelledRows, limits, trainers
 
 ENCODING = Encoding(np.array([-3.0, 0.0]), np.array([3.0, 8.0]), (3, 2))
 SIGMAS = 5.5
@@ -22,6 +22,12 @@ def test_rows_come_back_as_they_were_but_for_what_is_out_of_bounds() -> None:
     back, coded = ENCODING.decode(encoded[:1], np.random.default_rng(0))
     np.testing.assert_allclose(back, numbers[:1])
     np.testing.assert_array_equal(coded, codes[:1])
+
+
+def test_a_class_is_one_category_more() -> None:
+    table = LabelledRows(np.array([[0.5]]), np.array([[1]]), np.array([0]), 3, (0.0, 1.0), (2,))
+    assert (len(table), table.encoding.levels) == (1, (2, 3))
+    np.testing.assert_array_equal(table.encoded, [[0.5, 0, 1, 1, 0, 0]])
 
 
 def test_categories_are_drawn_by_their_probabilities() -> None:
@@ -49,7 +55,7 @@ def test_bad_arguments_and_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ArgumentError, match="low below high"):
         limits((1.0, 1.0), 2)
     with pytest.raises(ArgumentError, match="levels"):
-        check_levels(np.zeros((3, 2), dtype=int), (2,))
+        LabelledRows(np.zeros((3, 1)), np.zeros((3, 2), dtype=int), np.zeros(3, dtype=int), 2, (0.0, 1.0), (2,))
     assert [module.__name__ for module in trainers("this", "sfumato.training.ntk")][1:] == [
         "optax",
         "sfumato.training.ntk",

@@ -11,6 +11,7 @@ from scipy.stats import beta, kstest
 from sfumato.accounting import mu_of
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.published import row_generator
+from sfumato.published.row_generator import LabelledRows
 from sfumato.published.sliced_wasserstein import lemma_bound, lemma_sigma, project_rows, sliced_wasserstein
 from sfumato.published.slicing import Training
 from sfumato.schema.layout import FloatArray, IntArray
@@ -71,10 +72,7 @@ def table(rows: int) -> tuple[FloatArray, IntArray, IntArray]:
 
 def synthetic(rows: int, epsilon: float, epochs: int, seed: int = 0) -> tuple[FloatArray, IntArray, IntArray]:
     return sliced_wasserstein(
-        *table(rows),
-        2,
-        bounds=(LOW, HIGH),
-        levels=LEVELS,
+        LabelledRows(*table(rows), 2, (LOW, HIGH), LEVELS),
         epsilon=epsilon,
         delta=1e-5,
         rows=1000,

@@ -12,7 +12,7 @@ from sfumato.accounting import delta_of, slicing_sigma
 from sfumato.errors import ArgumentError, MissingExtraError
 from sfumato.private.slicing.law import Slices
 from sfumato.published import row_generator
-from sfumato.published.row_generator import Encoding
+from sfumato.published.row_generator import Bounds, Encoding, LabelledRows
 from sfumato.published.slicing import (
     Ball,
     Training,
@@ -20,7 +20,6 @@ from sfumato.published.slicing import (
     release_slices,
     slice_rows,
     synthesize,
-    table_ball,
     train_generator,
 )
 from sfumato.schema.layout import FloatArray, IntArray
@@ -100,8 +99,9 @@ def small(**options: float) -> Training:
 
 def test_with_hardly_any_noise_the_rows_look_like_the_table() -> None:
     numbers, codes, y = table()
-    ball = table_ball(numbers, codes, 2, (LOW, HIGH), LEVELS, None)
-    x = ball(ball.encoding.encode(numbers, np.column_stack([codes, y])))
+    private = LabelledRows(numbers, codes, y, 2, (LOW, HIGH), LEVELS)
+    ball = Ball.of(private.encoding)
+    x = ball(private.encoded)
     rng = np.random.default_rng(2)
     trained = train_generator(release_slices(x, 40, 0.05, rng), ball, slice_dim=2, rng=rng, training=small())
     made, coded, labels = labelled(*trained.sample(2000, rng))
@@ -111,15 +111,9 @@ def test_with_hardly_any_noise_the_rows_look_like_the_table() -> None:
         assert coded[labels == c, 1].mean() == pytest.approx(codes[y == c, 1].mean(), abs=0.2)
 
 
-def synthetic(seed: int = 0) -> tuple[FloatArray, IntArray, IntArray]:
-    numbers, codes, y = table(200)
+def synthetic(seed: int = 0, bounds: Bounds = (LOW, HIGH)) -> tuple[FloatArray, IntArray, IntArray]:
     return synthesize(
-        numbers,
-        codes,
-        y,
-        2,
-        bounds=(LOW, HIGH),
-        levels=LEVELS,
+        LabelledRows(*table(200), 2, bounds, LEVELS),
         epsilon=1.0,
         delta=1e-5,
         rows=300,
@@ -142,11 +136,8 @@ def test_a_table_is_made_of_a_table_and_the_same_one_by_the_same_generator() -> 
 
 
 def test_bad_arguments_and_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers, codes, _ = table(50)
-    with pytest.raises(ArgumentError, match="levels"):
-        table_ball(numbers, codes, 2, (LOW, HIGH), (3,), None)
     with pytest.raises(ArgumentError, match="low below high"):
-        table_ball(numbers, codes, 2, (HIGH, LOW), LEVELS, None)
+        synthetic(bounds=(HIGH, LOW))
 
     def missing(name: str) -> None:
         raise ImportError(name)

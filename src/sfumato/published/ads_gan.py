@@ -9,7 +9,6 @@ noise is added anywhere, and each synthetic row is made of one private row. Rows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +16,15 @@ import numpy as np
 
 from sfumato.published.row_generator import (
     STEPS_A_CALL,
-    Bounds,
     Encoding,
+    LabelledRows,
+    Made,
     forward,
     labelled,
     layers,
     trainers,
-    with_class,
 )
-from sfumato.schema.layout import FloatArray, IntArray
+from sfumato.schema.layout import FloatArray
 
 CRITIC_STEPS = 5  # for each of the generator's
 MOMENTUM = 0.5  # Adam's first
@@ -51,23 +50,18 @@ AUTHORS = Settings()
 
 
 def ads_gan(
-    numbers: FloatArray,
-    codes: IntArray,
-    y: IntArray,
-    classes: int,
+    table: LabelledRows,
     *,
-    bounds: Bounds,
-    levels: Sequence[int],
     rows: int,
     rng: np.random.Generator,
     settings: Settings = AUTHORS,
-) -> tuple[FloatArray, IntArray, IntArray]:
-    """`rows` synthetic rows as numbers, category codes and classes, from a table as `dp_merf` takes it.
+) -> Made:
+    """`rows` synthetic rows as numbers, category codes and classes.
 
     No guarantee: see the module's text. Categories are probabilities in training and drawn in the end; the authors
     have numbers there too, and round them.
     """
-    encoding, x = with_class(numbers, codes, y, classes, bounds, levels)
+    encoding, x = table.encoding, table.encoded.astype(np.float32)
     weights = train(encoding, x, settings, rng)
     each = np.arange(rows) if rows <= len(x) else rng.integers(len(x), size=rows)
     z = rng.uniform(-1.0, 1.0, (rows, settings.noise)).astype(np.float32)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from sfumato.accounting import calibrate
-from sfumato.published.row_generator import STEPS_A_CALL, Bounds, Encoding, check_levels, limits, trainers
+from sfumato.published.row_generator import STEPS_A_CALL, Bounds, Encoding, LabelledRows, Made, limits, trainers
 from sfumato.schema.layout import FloatArray, IntArray
 
 ORDERS = np.unique(np.geomspace(2, 512, 50).astype(int))
@@ -214,13 +214,8 @@ def embed(
 
 
 def dp_merf(
-    numbers: FloatArray,
-    codes: IntArray,
-    y: IntArray,
-    classes: int,
+    table: LabelledRows,
     *,
-    bounds: Bounds,
-    levels: Sequence[int],
     epsilon: float,
     delta: float,
     rows: int,
@@ -228,19 +223,19 @@ def dp_merf(
     frequencies: int = 500,
     length: float | None = None,
     training: Training | None = None,
-) -> tuple[FloatArray, IntArray, IntArray]:
+) -> Made:
     """DP-MERF (Harder, Adamczewski and Park 2021): `rows` synthetic rows as numbers, category codes and classes.
 
-    `numbers` is (n, columns) and `codes` (n, categories), codes from 0 to levels - 1; either may have no columns. The
-    guarantee is that of `embed`; what follows sees its answer only. A generator is trained so that for each class the
-    mean of phi over its rows is that of the private rows. Categories are probabilities in training and drawn in the
+    The guarantee is that of `embed`; what follows sees its answer only. A generator is trained so that for each class
+    the mean of phi over its rows is that of the private rows. Categories are probabilities in training and drawn in the
     end, which leaves the mean of phi as it is.
     """
-    check_levels(codes, tuple(levels))
-    features = random_features(bounds, numbers.shape[1], levels, frequencies, length, rng)
-    embedding = embed(features, numbers, codes, y, classes, epsilon=epsilon, delta=delta, rng=rng)
+    features = random_features(table.bounds, table.numbers.shape[1], table.levels, frequencies, length, rng)
+    embedding = embed(
+        features, table.numbers, table.codes, table.y, table.classes, epsilon=epsilon, delta=delta, rng=rng
+    )
     counts = np.maximum(embedding.counts, 1.0)
-    labels = rng.choice(classes, size=rows, p=counts / counts.sum())
+    labels = rng.choice(table.classes, size=rows, p=counts / counts.sum())
     found = generate(features, embedding.sums / counts[:, None], labels, training or Training(), rng)
     return (*features.decode(found, rng), labels)
 

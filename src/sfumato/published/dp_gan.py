@@ -19,7 +19,6 @@ sums. This code draws from a seeded generator and adds floats: for experiments, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,15 +28,14 @@ from scipy.special import gammaln, logsumexp
 from sfumato.published.baselines import ORDERS
 from sfumato.published.row_generator import (
     STEPS_A_CALL,
-    Bounds,
     Encoding,
+    LabelledRows,
+    Made,
     forward,
     labelled,
     layers,
     trainers,
-    with_class,
 )
-from sfumato.schema.layout import FloatArray, IntArray
 
 BATCH_ROOM = 6.0  # standard deviations of a batch's size that there is room for; more rows than that are left out
 
@@ -63,26 +61,21 @@ AUTHORS = Settings()
 
 
 def dp_gan(
-    numbers: FloatArray,
-    codes: IntArray,
-    y: IntArray,
-    classes: int,
+    table: LabelledRows,
     *,
-    bounds: Bounds,
-    levels: Sequence[int],
     epsilon: float,
     delta: float,
     rows: int,
     rng: np.random.Generator,
     settings: Settings = AUTHORS,
-) -> tuple[FloatArray, IntArray, IntArray]:
-    """`rows` synthetic rows as numbers, category codes and classes, from a table as `dp_merf` takes it.
+) -> Made:
+    """`rows` synthetic rows as numbers, category codes and classes.
 
     Formal guarantee: (epsilon, delta)-DP, add-remove, for ideal arithmetic: a pair's gradient has at most the length
     c_g, rows are drawn by coins of probability batch / n, and `sampled_epsilon` adds up n_d times `steps` such sums.
     The number of rows is public, and so are bounds.
     """
-    encoding, x = with_class(numbers, codes, y, classes, bounds, levels)
+    encoding, x = table.encoding, table.encoded.astype(np.float32)
     share = min(1.0, settings.batch / len(x))
     multiplier = noise_multiplier(epsilon, delta, share, settings.critic_steps * settings.steps)
     weights = train(encoding, x, share, multiplier, settings, rng)

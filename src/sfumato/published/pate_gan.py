@@ -16,13 +16,12 @@ seeded generator: for experiments, not for releases.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sfumato.published.row_generator import Bounds, Encoding, forward, labelled, layers, trainers, with_class
+from sfumato.published.row_generator import Encoding, LabelledRows, Made, forward, labelled, layers, trainers
 from sfumato.schema.layout import FloatArray, IntArray
 
 MOMENTS = np.arange(1, 21)
@@ -53,24 +52,19 @@ steps and rate of the teachers are ours, logistic regressions as in that code, w
 
 
 def pate_gan(
-    numbers: FloatArray,
-    codes: IntArray,
-    y: IntArray,
-    classes: int,
+    table: LabelledRows,
     *,
-    bounds: Bounds,
-    levels: Sequence[int],
     epsilon: float,
     delta: float,
     rows: int,
     rng: np.random.Generator,
     settings: Settings = AUTHORS,
-) -> tuple[FloatArray, IntArray, IntArray]:
-    """`rows` synthetic rows as numbers, category codes and classes, from a table as `dp_merf` takes it.
+) -> Made:
+    """`rows` synthetic rows as numbers, category codes and classes.
 
     Claimed: (epsilon, delta)-DP for a row replaced, which moves one vote. The module's text says what is missing.
     """
-    encoding, x = with_class(numbers, codes, y, classes, bounds, levels)
+    encoding, x = table.encoding, table.encoded.astype(np.float32)
     weights, _ = train(encoding, x, epsilon, delta, settings, rng)
     z = rng.uniform(-1.0, 1.0, (rows, encoding.width)).astype(np.float32)
     return labelled(*encoding.decode(np.asarray(encoding.generate(weights, z, "tanh"), dtype=np.float64), rng))

@@ -19,6 +19,41 @@ from sfumato.schema.layout import FloatArray, IntArray
 STEPS_A_CALL = 100  # that a GAN's generator takes in one call of compiled code
 
 Bounds = tuple[FloatArray | float, FloatArray | float]
+Made = tuple[FloatArray, IntArray, IntArray]
+"""Synthetic rows: numbers in data units, category codes and classes."""
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """A table as the compared methods take it: raw arrays, and what is public of them.
+
+    `numbers` is (n, columns) and `codes` (n, categories), codes from 0 to `levels` - 1; either may have no columns. `y`
+    are class numbers from 0 to `classes` - 1, and `bounds` hold for all numbers or for each column.
+    """
+
+    numbers: FloatArray
+    codes: IntArray
+    y: IntArray
+    classes: int
+    bounds: Bounds
+    levels: Sequence[int]
+
+    def __post_init__(self) -> None:
+        if self.codes.shape[1] != len(self.levels):
+            raise ArgumentError("levels must hold the number of categories of each column of codes")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def encoding(self) -> Encoding:
+        """How a row is written as numbers, its class as one category more."""
+        return Encoding(*limits(self.bounds, self.numbers.shape[1]), (*self.levels, self.classes))
+
+    @property
+    def encoded(self) -> FloatArray:
+        """The rows so written."""
+        return self.encoding.encode(self.numbers, np.column_stack([self.codes, self.y]))
 
 
 @dataclass(frozen=True)
@@ -89,16 +124,7 @@ def forward(weights: Any, x: Any, hidden: str = "relu") -> Any:
     return x @ weights[-1][0] + weights[-1][1]
 
 
-def with_class(
-    numbers: FloatArray, codes: IntArray, y: IntArray, classes: int, bounds: Bounds, levels: Sequence[int]
-) -> tuple[Encoding, Any]:
-    """Rows encoded as a network takes them, their class as one category more, and the encoding."""
-    check_levels(codes, tuple(levels))
-    encoding = Encoding(*limits(bounds, numbers.shape[1]), (*levels, classes))
-    return encoding, encoding.encode(numbers, np.column_stack([codes, y])).astype(np.float32)
-
-
-def labelled(numbers: FloatArray, codes: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
+def labelled(numbers: FloatArray, codes: IntArray) -> Made:
     """Rows apart from their classes, the last category."""
     return numbers, codes[:, :-1], codes[:, -1]
 
@@ -109,12 +135,6 @@ def limits(bounds: Bounds, columns: int) -> tuple[FloatArray, FloatArray]:
     if not (low < high).all():
         raise ArgumentError("bounds must be (low, high) with low below high")
     return low, high
-
-
-def check_levels(codes: IntArray, levels: tuple[int, ...]) -> None:
-    """Refuse numbers of categories that do not go with the codes."""
-    if codes.shape[1] != len(levels):
-        raise ArgumentError("levels must hold the number of categories of each column of codes")
 
 
 def trainers(method: str, *more: str) -> tuple[Any, ...]:

@@ -17,13 +17,12 @@ code draws from a seeded generator and adds floats: for experiments, not for rel
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sfumato.accounting import mu_of
-from sfumato.published.row_generator import Bounds, labelled, trainers
+from sfumato.published.row_generator import LabelledRows, Made, labelled, trainers
 from sfumato.published.slicing import (
     SLICES,
     Ball,
@@ -32,9 +31,8 @@ from sfumato.published.slicing import (
     Training,
     check_ball,
     lower,
-    table_ball,
 )
-from sfumato.schema.layout import FloatArray, IntArray
+from sfumato.schema.layout import FloatArray
 
 
 def project_rows(
@@ -75,13 +73,8 @@ def train_generator(
 
 
 def sliced_wasserstein(
-    numbers: FloatArray,
-    codes: IntArray,
-    y: IntArray,
-    classes: int,
+    table: LabelledRows,
     *,
-    bounds: Bounds,
-    levels: Sequence[int],
     epsilon: float,
     delta: float,
     rows: int,
@@ -91,12 +84,12 @@ def sliced_wasserstein(
     distance: float = 1.0,
     power: float = 2.0,
     training: Training | None = None,
-) -> tuple[FloatArray, IntArray, IntArray]:
-    """`rows` synthetic rows as numbers, category codes and classes, from a table as `slicing.synthesize` takes it.
+) -> Made:
+    """`rows` synthetic rows as numbers, category codes and classes, as `slicing.synthesize` makes them.
 
     The claim is that of `project_rows`, on rows in the unit ball. The projections are asked once, not in every batch.
     """
-    ball = table_ball(numbers, codes, classes, bounds, levels, radius)
-    x = ball(ball.encoding.encode(numbers, np.column_stack([codes, y])))
+    ball = Ball.of(table.encoding, radius)
+    x = ball(table.encoded)
     released = project_rows(x, slices=slices, epsilon=epsilon, delta=delta, rng=rng, distance=distance)
     return labelled(*train_generator(released, ball, rng=rng, power=power, training=training).sample(rows, rng))

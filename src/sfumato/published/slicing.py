@@ -20,7 +20,7 @@ which says how far its estimate is off; as printed it draws the made rows togeth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
@@ -30,7 +30,7 @@ import numpy as np
 from sfumato.accounting import slicing_sigma
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import ROUNDING
-from sfumato.published.row_generator import STEPS_A_CALL, Bounds, Encoding, check_levels, labelled, limits, trainers
+from sfumato.published.row_generator import STEPS_A_CALL, Encoding, LabelledRows, Made, labelled, trainers
 from sfumato.schema.layout import FloatArray, IntArray
 from sfumato.training.settings import TAU
 
@@ -222,13 +222,8 @@ def _batches(
 
 
 def synthesize(
-    numbers: FloatArray,
-    codes: IntArray,
-    y: IntArray,
-    classes: int,
+    table: LabelledRows,
     *,
-    bounds: Bounds,
-    levels: Sequence[int],
     epsilon: float,
     delta: float,
     rows: int,
@@ -240,25 +235,16 @@ def synthesize(
     kind: str = "r-log-r",
     tau: float = TAU,
     training: Training | None = None,
-) -> tuple[FloatArray, IntArray, IntArray]:
+) -> Made:
     """`rows` synthetic rows as numbers, category codes and classes, by the mechanism as printed.
 
-    `numbers` is (n, columns) and `codes` (n, categories), codes from 0 to levels - 1; either may have no columns. The
-    class is one category more. The claim is that of `slice_rows`, on rows in the unit ball; with distance=2 it is one
-    for any replaced row.
+    The class is one category more. The claim is that of `slice_rows`, on rows in the unit ball; with distance=2 it is
+    one for any replaced row.
     """
-    ball = table_ball(numbers, codes, classes, bounds, levels, radius)
-    x = ball(ball.encoding.encode(numbers, np.column_stack([codes, y])))
+    ball = Ball.of(table.encoding, radius)
+    x = ball(table.encoded)
     released = slice_rows(
         x, slices=slices, slice_dim=slice_dim, epsilon=epsilon, delta=delta, rng=rng, distance=distance
     )
     generator = train_generator(released, ball, slice_dim=slice_dim, rng=rng, kind=kind, tau=tau, training=training)
     return labelled(*generator.sample(rows, rng))
-
-
-def table_ball(
-    numbers: FloatArray, codes: IntArray, classes: int, bounds: Bounds, levels: Sequence[int], radius: float | None
-) -> Ball:
-    """The unit ball of rows whose last category is their class."""
-    check_levels(codes, tuple(levels))
-    return Ball.of(Encoding(*limits(bounds, numbers.shape[1]), (*levels, classes)), radius)

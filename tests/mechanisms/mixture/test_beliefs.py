@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.mixture.beliefs import Beliefs, Glance, learn, settle_eigenvalues
+from sfumato.mechanisms.mixture.beliefs import Beliefs, Glance, average_shapes, learn, settle_eigenvalues
 from sfumato.schema.layout import FloatArray
 
 
@@ -59,3 +59,31 @@ def test_a_sharp_look_is_believed_and_a_blurred_one_is_not(sd: float) -> None:
     assert after.means[0] == expected(np.array([0.3, -0.2]) if sd < 1 else np.zeros(2))
     assert after.shapes[0] == expected(truth if sd < 1 else np.eye(2))
     assert after.noise[0] < 0.01 if sd < 1 else after.noise[0] == pytest.approx(0.2, rel=0.01)
+
+
+def test_shapes_are_averaged_by_what_noise_is_in_every_direction() -> None:
+    """A space that stretches one oblique direction ten times: there the earlier shape says next to nothing, along the
+    others both say as much. What is left of the noise is as large as it is said to be, along every axis."""
+    rng = np.random.default_rng(0)
+    draws, dim, noise = 4000, 3, 0.04
+    turn = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
+    maps = np.broadcast_to(turn @ np.diag([10.0, 1.0, 1.0]) @ turn.T, (draws, dim, dim))
+    truth = np.eye(dim)
+    unit = np.broadcast_to(truth, maps.shape)
+    ones = np.ones(draws)
+    earlier = truth + symmetric(rng, maps.shape, noise)
+    before = Beliefs(ones, ones, np.zeros((draws, dim)), unit, earlier, unit, noise * ones)
+    measured = maps @ unit @ maps + symmetric(rng, maps.shape, noise)
+    shapes, spaces, left = average_shapes(before, maps, measured, noise * ones)
+    wrong = spaces @ (shapes - truth) @ np.swapaxes(spaces, 1, 2)
+    np.testing.assert_allclose(wrong.var(axis=0).diagonal() / left[0], 1.0, atol=0.15)  # 6.7 standard deviations
+    inside = turn[:, 1] @ (shapes - truth) @ turn[:, 1]
+    across = turn[:, 0] @ (shapes - truth) @ turn[:, 0] * 100.0  # in the space looked at
+    assert inside.var() == pytest.approx(noise / 2, rel=0.15)
+    assert across.var() == pytest.approx(noise, rel=0.15)
+
+
+def symmetric(rng: np.random.Generator, shape: tuple[int, ...], variance: float) -> FloatArray:
+    """Noise of such variance on the diagonal, and half of it off."""
+    drawn = rng.standard_normal(shape) * math.sqrt(variance / 2)
+    return np.asarray((drawn + np.swapaxes(drawn, 1, 2)) / math.sqrt(2))

@@ -26,7 +26,7 @@ class Beliefs:
     """For each class k: a count with a variance, a mean with a covariance, and a covariance of the rows.
 
     `shapes[k]` is the last as it was measured: unbiased, and not always positive. In the space of `maps[k]` its noise
-    is symmetric with variance `noise[k]` on the diagonal and half of that off it.
+    is symmetric with variance about `noise[k]` on the diagonal and half of that off it.
     """
 
     counts: FloatArray
@@ -132,25 +132,41 @@ def learn(before: Beliefs, seen: Glance) -> Beliefs:
     moved = np.einsum("kij,kj->ki", gain, seen.sums / (size * clip.mean)[:, None])
     left = spread - gain @ spread
 
-    # How it is shaped: entries of before and after, weighed by their precision.
+    # How it is shaped.
     seconds, put_back, clipped = unclip(seen.radii, seen.seconds / size[:, None, None])
     measured = seconds - np.einsum("ki,kj->kij", moved, moved) - left
-    prior = _carry(seen.maps, before.shapes)
-    between = seen.maps @ np.linalg.inv(before.maps)
-    prior_noise = entry_variance(np.sqrt(before.noise), between @ _t(between))
-    look_noise = (seen.second_sd / size) ** 2 * clipped.amplified + put_back
-    noise = entry_variance(np.sqrt(look_noise), np.broadcast_to(np.eye(dim), prior.shape))
-    combined = prior + prior_noise / (prior_noise + noise) * (measured - prior)
-    settled = (prior_noise * noise / (prior_noise + noise)).sum(axis=(1, 2)) / (dim * (dim + 1) / 2)
+    noise = (seen.second_sd / size) ** 2 * clipped.amplified + put_back
     return Beliefs(
         counts,
         1.0 / precision,
         before.means + np.einsum("kij,kj->ki", back, moved),
         _carry(back, left),
-        _carry(back, combined),
-        seen.maps,
-        settled,
+        *average_shapes(before, seen.maps, measured, noise),
     )
+
+
+def average_shapes(
+    before: Beliefs, maps: FloatArray, measured: FloatArray, noise: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Shapes as believed before and as measured in the space of `maps`, weighed by their precision; and the space in
+    which what is left of their noise is alike in all directions, with its variance.
+
+    Noise that was alike in all directions of one space is not in another, and where classes are narrow there is far
+    more of it. Along the axes of the map between both spaces its entries are independent, so they are averaged there.
+    """
+    dim = before.dim
+    between = maps @ np.linalg.inv(before.maps)
+    stretched, axes = np.linalg.eigh(between @ _t(between))
+    turned = _t(axes) @ maps
+    unit = np.broadcast_to(np.eye(dim), turned.shape)
+    first = entry_variance(np.sqrt(before.noise), stretched[:, :, None] * unit)
+    second = entry_variance(np.sqrt(noise), unit)
+    prior = _carry(turned, before.shapes)
+    combined = prior + first / (first + second) * (_carry(_t(axes), measured) - prior)
+    variance = first * second / (first + second)
+    typical = variance.sum(axis=(1, 2)) / (dim * (dim + 1) / 2)
+    even = (typical[:, None] / np.diagonal(variance, axis1=1, axis2=2)) ** 0.25
+    return _carry(np.asarray(np.linalg.inv(turned)), combined), even[:, :, None] * turned, typical
 
 
 def _t(matrices: FloatArray) -> FloatArray:

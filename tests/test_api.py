@@ -68,7 +68,7 @@ def test_a_guarantee_is_of_what_was_asked_for_whatever_a_plan_says() -> None:
 
 
 def test_answers_travel_with_the_release_and_are_those_that_were_charged(tmp_path: Path) -> None:
-    release = sf.fit(TABLE, SCHEMA, epsilon=1, delta=1e-6, rows=3)
+    release = sf.fit(TABLE, SCHEMA, epsilon=1, delta=1e-6, rows=30_000)
     assert [answer.name for answer in release.answers] == [spend.name for spend in release.guarantee.spends]
     assert release.answers[0].what == {"kind": "histograms", "classes": 2, "bins": [100, 2], "nowhere": "first"}
     assert release.answers[0].values.shape == release.answers[0].sd.shape == (208,)

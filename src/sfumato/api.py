@@ -30,6 +30,7 @@ from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.progress import Listener, Spending, Step, listening
 from sfumato.release.file import read
 from sfumato.release.release import Release
+from sfumato.schema.column_labels import can_unlabel, unlabelled
 from sfumato.schema.layout import ROW, Layout
 from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
@@ -290,8 +291,8 @@ def _asked(public: Public, planned: Plan) -> Layout:
     neighbours differ in their labels, which are told apart from columns.
     """
     layout = public.layout
-    plain = planned.layout.label is None and layout.can_unlabel and public.adjacency is Adjacency.ADD_REMOVE
-    return layout.unlabelled() if plain else layout
+    plain = planned.layout.label is None and can_unlabel(layout) and public.adjacency is Adjacency.ADD_REMOVE
+    return unlabelled(layout) if plain else layout
 
 
 def _announcer(plan: Plan, progress: Listener | None) -> Callable[[Spend | Slices], None]:

@@ -115,7 +115,7 @@ def test_configs_are_frozen_and_compare_by_value() -> None:
 
 
 def test_fit_and_plan_have_few_parameters_that_every_mechanism_knows() -> None:
-    assert len(inspect.signature(sf.fit).parameters) <= 13
+    assert len(inspect.signature(sf.fit).parameters) <= 14
     told = set(inspect.signature(sf.fit).parameters) - {"mechanism"}
     assert not told & {each.name for name in OWN for each in fields(kind(name))}  # type: ignore[arg-type]
     assert set(inspect.signature(sf.plan).parameters) <= set(inspect.signature(sf.fit).parameters)

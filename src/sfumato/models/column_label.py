@@ -7,7 +7,7 @@ theirs, and log p(x, class) is the base's log density of the row with each label
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -22,6 +22,7 @@ from sfumato.models.base import CodedRows, GivenCell, register_model
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.tilted_model import TiltedModel
 from sfumato.private.accounting import Adjacency
+from sfumato.schema.column_labels import can_unlabel, labelled, unlabelled
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 WEIGHED_ROWS = 20_000  # drawn with a fixed seed, to tell how often each class comes
@@ -66,10 +67,7 @@ class ColumnLabelModel:
         Returns:
             The model.
         """
-        asked = base.layout
-        label, bins = asked.names[-1], asked.bins[-1]
-        layout = replace(asked, names=asked.names[:-1], bins=asked.bins[:-1], label=label, label_bins=bins)
-        return cls(base, layout)
+        return cls(base, labelled(base.layout))
 
     @property
     def asked(self) -> Layout:
@@ -132,8 +130,8 @@ class ColumnLabelModel:
     def shapes(cls, layout: Layout, facts: Mapping[str, Any], insist: Insist) -> Specs:
         """The base's arrays."""
         told = _Facts.model_validate(facts)
-        insist(layout.can_unlabel, "its label cannot be a column like all others")
-        return told.model.shapes(layout.unlabelled(), told.base, insist)
+        insist(can_unlabel(layout), "its label cannot be a column like all others")
+        return told.model.shapes(unlabelled(layout), told.base, insist)
 
     @classmethod
     def from_arrays(
@@ -141,7 +139,7 @@ class ColumnLabelModel:
     ) -> ColumnLabelModel:
         """The model of a file: every number checked by the base."""
         told = _Facts.model_validate(facts)
-        return cls(told.model.from_arrays(layout.unlabelled(), told.base, arrays, insist), layout)
+        return cls(told.model.from_arrays(unlabelled(layout), told.base, arrays, insist), layout)
 
     def check_guarantee(self, guarantee: Guarantee, unit_rows: int, insist: Insist) -> None:
         """No other neighbours than a row more or less: others are told apart by class."""

@@ -333,22 +333,6 @@ class Layout:
         return replace(self, bins=tuple(bins))
 
     @property
-    def can_unlabel(self) -> bool:
-        """Whether the label may be a column like all others: a category, beside columns that are in no group."""
-        return isinstance(self.label_bins, CategoryBins) and not self.groups
-
-    def unlabelled(self) -> Layout:
-        """The same columns, with the label as the last of them.
-
-        Returns:
-            The layout, of one class.
-        """
-        assert self.label is not None
-        assert self.label_bins is not None
-        names, bins = (*self.names, self.label), (*self.bins, self.label_bins)
-        return replace(self, names=names, bins=bins, label=None, label_bins=None)
-
-    @property
     def dim(self) -> int:
         """Coordinates of the space that rows are modelled in: one a feature, or those of the groups' projections."""
         return sum(group.directions for group in self.groups) if self.groups else len(self.names)

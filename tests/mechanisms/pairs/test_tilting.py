@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
+import sfumato as sf
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
-from sfumato.mechanisms.pairs.tilting import PoolSize, Total, reach, solve
+from sfumato.mechanisms.pairs.tilting import Pool, PoolSize, Told, Total, reach, solve
+from sfumato.models.chains import Chains
+from sfumato.models.mixture_model import MixtureModel
 from sfumato.schema.layout import FloatArray
 
 STATES = np.array(list(itertools.product(range(2), range(3), range(2))))
@@ -92,3 +96,25 @@ def test_pools_stay_within_limits(rows: float, columns: int) -> None:
     size = PoolSize.of(rows, 500.0, columns, tuning)
     assert 1000 <= size.rows <= tuning.pools[1]
     assert tuning.doubts[0] <= size.doubt <= tuning.doubts[2]
+
+
+def test_a_tilt_that_rows_do_not_follow_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a solution is, fresh rows of its tilt must be nearer to what was told than the mixture's are."""
+    table = pd.DataFrame(np.random.default_rng(0).integers(0, 4, (500, 3)), columns=["a", "b", "c"])
+    schema = {"columns": {name: {"type": "number", "min": 0, "max": 3, "step": 1} for name in table}}
+    base = sf.fit(table, schema, epsilon=5, delta=1e-6, mechanism=sf.Mixture(pairs=None), insecure_seed=1).model
+    assert isinstance(base, MixtureModel)
+    pool = Pool(Chains(base), (np.arange(4),) * 3, PoolSize(2000, 0.1), PairTuning(settlings=2))
+    tables = [(0,), (0, 1), (1, 2)]
+    counts = [500.0 * shares for shares in pool.expected(tables)]
+    told = [Told(t, y, np.ones(y.size), np.ones(y.size)) for t, y in zip(tables, counts, strict=True)]
+    pool.tilt = pool.tilt.with_tables(tables)
+    rng = np.random.default_rng(1)
+
+    def astray(pool: Pool, *_: object) -> tuple[float, bool]:
+        pool.tilt = pool.tilt.reweighted(rng.normal(0.0, 3.0, pool.tilt.cells))
+        return 0.1, False
+
+    monkeypatch.setattr(Pool, "_step", astray)
+    pool.settle(told, Total(500.0, 1.0))
+    assert not pool.tilt.weights.any()

@@ -20,6 +20,7 @@ from sfumato.mechanisms.pairs.pair_rounds import TABLES, can_pair, pair_notes, p
 from sfumato.mechanisms.pairs.public_tables import given_share
 from sfumato.mechanisms.shared_layout import shared_layout
 from sfumato.private.accounting import Adjacency
+from sfumato.schema.column_labels import can_unlabel, unlabelled
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.mixture.mixture_mechanism import Mixture, MixtureTuning
@@ -47,14 +48,14 @@ def plan_mixture(mechanism: Mixture, public: Public) -> Plan:
     planned = _plan_scores(mechanism, public)
     if mechanism.layout is not None or not _is_column(mechanism, planned):  # all sites of a layout ask the same
         return planned
-    plain = _plan_scores(mechanism, replace(public, layout=public.layout.unlabelled()))
+    plain = _plan_scores(mechanism, replace(public, layout=unlabelled(public.layout)))
     return replace(plain, details=replace(plain.part(MixtureDetails), column_label=True))
 
 
 def _is_column(mechanism: Mixture, planned: Plan) -> bool:
     """Whether the label is a column like all others: noise on histograms by class would cost more than they tell."""
     layout, free = planned.layout, mechanism.components is None and mechanism.adapt != "labels"
-    able = layout.can_unlabel and planned.adjacency is Adjacency.ADD_REMOVE and planned.has(TABLES) and free
+    able = can_unlabel(layout) and planned.adjacency is Adjacency.ADD_REMOVE and planned.has(TABLES) and free
     if mechanism.label == "column" and not able:
         raise ArgumentError(
             "label='column' needs a category as label, add-remove adjacency, pairs='auto', and neither components "

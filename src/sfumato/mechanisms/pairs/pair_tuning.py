@@ -55,7 +55,7 @@ class PairTuning:
     settled: float = option(0.9, help="Effective share of rows above which a round is done.", source=ROUND)
     refreshes: int = option(4, help="How often rows follow in a round, at the most.", unit="times", source=PAIRS)
     sweeps: int = option(2, help="How often each column of a row is moved then.", unit="sweeps", source=PAIRS)
-    settlings: int = option(5, help="How often rows are drawn anew in the end.", unit="times", source=PAIRS)
+    settlings: int = option(10, help="How often rows are drawn anew in the end.", unit="times", source=PAIRS)
     doubts: tuple[float, float, float] = option(
         (0.03, 1 / 8, 2.0),
         help="What is doubted of cells that few of these rows are in: least, per time too few rows, most.",

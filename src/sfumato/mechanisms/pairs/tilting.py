@@ -32,9 +32,10 @@ EPS = float(np.finfo(float).eps)
 SMALL = 1e-10  # relative change of the dual below which it is solved
 STEP_BISECTIONS = 20
 LOWEST_WEIGHT = 20.0  # below 0, of a cell
-ATTEMPTS = 4  # to settle
+ATTEMPTS = 4  # tilts that are looked at twice
 ROOM = 2.0  # for cells that other weights lower
 MISSED = 0.7  # in the logarithm of the mass: rows have missed as much of it as they saw
+UNSURE = 0.05  # of all rows: by how much other rows may be further from what was told
 MORE_DOUBT = 1.5  # times as much, where that happened
 
 
@@ -113,40 +114,73 @@ class Pool:
             if self.shares.max() > self.shares.min():
                 self._refresh()
             more = np.zeros(goal.cells - self.tilt.cells)
-            self.tilt = goal.reweighted(np.concatenate([self.tilt.weights, more]), self.tilt.ceiling)
+            self.tilt = goal.reweighted(np.concatenate([self.tilt.weights, more]))
             share, whole = self._step(told, total)
             tell(Step(turn + 1, self.tuning.refreshes, 1.0 - share))
             if whole and share >= self.tuning.settled:
                 break
 
     def settle(self, told: Sequence[Told], total: Total) -> None:
-        """Draw rows anew from the mixture, in stages, and solve once more, until that changes little.
+        """Draw rows anew from the mixture, in stages, and solve once more, until that changes little. Where it does not
+        come to that, take of all tilts on the way the one whose own fresh rows are nearest to what was told.
 
         Rows that were moved a little at a time may have missed where the tilt has put mass. Then the tilt is halved,
         and cells that few rows are in are doubted more.
         """
-        for _ in range(ATTEMPTS):
-            self._converge(told, total)
-            if self._is_sure():
-                return
-            self._back_off()
-        self.tilt = self.tilt.reweighted(np.zeros(self.tilt.cells))  # the mixture itself, which is sure
-        self._draw_anew()
-
-    def _converge(self, told: Sequence[Told], total: Total) -> None:
-        """Solve over rows drawn anew, until that changes little."""
+        seen = []
         for turn in range(self.tuning.settlings):
-            if not self._agrees():
+            agrees = self._agrees()
+            seen.append((self._misfit(told, total), self.tilt))
+            if not agrees:
                 self._back_off()
             share, whole = self._step(told, total)
             tell(Step(turn + 1, self.tuning.settlings, 1.0 - share))
-            if whole and share >= self.tuning.settled:
-                return
+            if whole and share >= self.tuning.settled and self._is_sure(told, total):
+                break
+        else:
+            self._take_best(seen, told, total)
+        self._cap()
 
-    def _is_sure(self) -> bool:
-        """Whether other rows find no more mass than these."""
-        _, found, _ = settle(self.chains, self.tilt, len(self.rows), self.rng)
-        return found <= self.log_total + MISSED
+    def _is_sure(self, told: Sequence[Told], total: Total) -> bool:
+        """Whether other rows of the tilt find no more mass than these, and are about as near to what was told."""
+        solved, rows, shares = self._misfit(told, total), self.rows, self.shares
+        self.rows, found, _ = settle(self.chains, self.tilt, len(rows), self.rng)
+        self.shares = np.full(len(rows), 1.0 / len(rows))
+        fresh = self._misfit(told, total)
+        self.rows, self.shares = rows, shares
+        return found <= self.log_total + MISSED and fresh <= solved + UNSURE
+
+    def _take_best(self, seen: list[tuple[float, Tilt]], told: Sequence[Told], total: Total) -> None:
+        """The tilt that is nearest to what was told by two draws of rows, if it is nearer than the mixture itself."""
+        bare = self.tilt.reweighted(np.zeros(self.tilt.cells))
+        self.tilt = bare
+        self._draw_anew()
+        known = self._misfit(told, total)
+        for found, tilt in sorted(seen, key=lambda each: each[0])[:ATTEMPTS]:
+            self.tilt = tilt
+            self._draw_anew()
+            if max(found, self._misfit(told, total)) < known:
+                self._step(told, total)
+                return
+        self.tilt = bare
+        self._draw_anew()
+
+    def _misfit(self, told: Sequence[Told], total: Total) -> float:
+        """How far rows are from what was told: the mean over tables of the sum over cells of |N p - y| / N."""
+        shares = self.expected([each.columns for each in told])
+        apart = [np.abs(total.rows * p - each.counts).sum() for p, each in zip(shares, told, strict=True)]
+        return float(np.mean(apart)) / total.rows
+
+    def _cap(self) -> None:
+        """No row weighs more than next to all of these do: a rare row in many cells of large weight may not have been
+        seen, and would hold more mass than all that tables speak of.
+        """
+        weights = self.chains.log_weights(self.rows, self.tilt)
+        order = np.argsort(weights)
+        under = np.searchsorted(np.cumsum(self.shares[order]), self.tuning.under_ceiling)
+        ceiling = float(weights[order[min(int(under), len(order) - 1)]])
+        self.log_total += float(np.log(self.shares @ np.exp(np.minimum(ceiling - weights, 0.0))))
+        self.tilt = self.tilt.reweighted(self.tilt.weights, ceiling)
 
     def _agrees(self) -> bool:
         """Draw rows anew, and see whether the tilt has about the mass that rows found before."""
@@ -189,23 +223,12 @@ class Pool:
         moved = solve(cells, now, y / unit, noise, fewer, self.tuning.steps) - now
         gain = cells @ moved
         step, share = reach(gain, self.tuning.effective)
-        before = cells @ now
-        after = before + step * gain
-        ceiling = _quantile(after, np.exp(step * (gain - gain.max())), self.tuning.under_ceiling)
-        rise = np.minimum(after, ceiling) - np.minimum(before, self.tilt.ceiling)
-        weighed = np.exp(rise - rise.max())
-        self.log_total += float(np.log(weighed.mean()) + rise.max())
+        weighed = np.exp(step * (gain - gain.max()))
+        self.log_total += float(np.log(weighed.mean()) + step * gain.max())
         self.log_total_variance += float(weighed.var() / weighed.mean() ** 2 / len(weighed))
         self.shares = weighed / weighed.sum()
-        self.tilt = self.tilt.reweighted(now + step * moved, ceiling)
+        self.tilt = self.tilt.reweighted(now + step * moved)
         return share, step == 1.0
-
-
-def _quantile(values: FloatArray, weights: FloatArray, share: float) -> float:
-    """The value that this share of the weights is at or below."""
-    order = np.argsort(values)
-    upto = np.cumsum(weights[order])
-    return float(values[order[min(int(np.searchsorted(upto, share * upto[-1])), len(order) - 1)]])
 
 
 def cells_of(tilt: Tilt, rows: Rows) -> csr_array:

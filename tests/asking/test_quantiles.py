@@ -42,6 +42,7 @@ def test_a_median_is_covered() -> None:
     assert 0.95 - 5 * math.sqrt(0.95 * 0.05 / 80) < held
 
 
+@pytest.mark.slow
 def test_noise_told_too_small_would_be_seen() -> None:
     curated = people(2000, sd=15.0)
     truth = float(np.quantile(curated.frame.age, 0.5, method="inverted_cdf"))

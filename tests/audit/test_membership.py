@@ -21,6 +21,7 @@ def test_membership_of_a_person_stays_within_the_claim() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_generator_that_copies_rows_is_convicted_by_membership() -> None:
     claim = Claim.gaussian(1.0, 1e-5)
     found = verdict(faults.CopiesRows("a copied row", claim, ADD_REMOVE, outlier=True), 40, claim)

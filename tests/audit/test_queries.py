@@ -71,6 +71,7 @@ def test_tables_and_their_distances_reach_the_bound_that_is_charged(adjacency: A
         assert moved == pytest.approx(game.query.reach.sensitivity(adjacency))
 
 
+@pytest.mark.slow
 def test_distances_that_forget_that_a_label_leaves_one_cell_and_enters_another_are_convicted() -> None:
     (game,) = distance_query(ONE, Adjacency.LABEL)
     parts = game.pair, ONE, Adjacency.LABEL, game.tables
@@ -79,6 +80,7 @@ def test_distances_that_forget_that_a_label_leaves_one_cell_and_enters_another_a
     assert not verdict(faults.Unsealed(*parts, game.query, game.schema), 1000, adjacency=Adjacency.LABEL).violation
 
 
+@pytest.mark.slow
 def test_half_the_noise_is_convicted() -> None:
     (game,) = gaussian_query(ONE, ADD_REMOVE)
     assert verdict(replace(game, curator=faults.HalfTheNoise), 1000).violation

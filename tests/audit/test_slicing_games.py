@@ -66,6 +66,7 @@ def test_queries_beside_the_rows_that_are_not_counted_are_convicted() -> None:
     assert mean - 5.5 * error > CLAIM.delta
 
 
+@pytest.mark.slow
 def test_a_number_of_rows_that_depends_on_them_is_convicted() -> None:
     found = verdict(replace(NOWHERE, engine=faults.LeavesOutBadRows), 200)
     assert found.violation
@@ -90,6 +91,7 @@ def test_the_printed_mechanism_keeps_its_claim_with_room_to_spare() -> None:
     assert far[0] - 5.5 * far[1] > CLAIM.delta
 
 
+@pytest.mark.slow
 def test_the_audit_runs_by_its_name() -> None:
     found = run("slicing-rows", epsilon=1.0, delta=1e-5, trials=100, workers=1, insecure_seed=1)
     assert not found.violation
@@ -128,6 +130,7 @@ def test_a_row_that_joins_uses_up_the_whole_budget() -> None:
     assert both.std() == pytest.approx(1.0, abs=5.5 / np.sqrt(400))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1], ids=["scores", "group"])
 def test_waves_with_half_the_sensitivity_show_in_a_fit(place: int) -> None:
     game = replace(few_waves(slicing(ONE, Adjacency.ADD_REMOVE)[place]), curator=faults.half_the_sensitivity)

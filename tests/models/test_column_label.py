@@ -116,6 +116,7 @@ def test_a_doctored_file_is_refused(release, tmp_path, change, told):
         sf.load(path)
 
 
+@pytest.mark.slow
 def test_rules_with_the_label_hold(table):
     schema = {**SCHEMA, "constraints": ["if kind == 'a' then size < 2"]}
     release = sf.fit(table, schema, epsilon=2, delta=1e-6, mechanism=COLUMN, rows=4000, insecure_seed=1)

@@ -126,6 +126,7 @@ def test_a_release_of_every_kind_is_saved_and_loaded(release: sf.Release, tmp_pa
     pd.testing.assert_frame_equal(sf.load(tmp_path / "r.sfm").sample(50, seed=3), release.sample(50, seed=3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "suffix", ["csv", "tsv", "parquet", "arrow", "xlsx", "sqlite", "duckdb", "pandas csv", "frame"]
 )

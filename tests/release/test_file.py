@@ -168,6 +168,7 @@ def test_a_schema_of_more_bins_than_the_file_can_hold(good: bytes, tmp_path: Pat
     assert "too small" in refused(with_document(good, widen), tmp_path)
 
 
+@pytest.mark.slow
 def test_wide_schemas_that_are_real_stay_readable(tmp_path: Path) -> None:
     columns = {
         "wide": {"type": "number", "min": 0, "max": 1, "bins": 65536},

@@ -278,6 +278,7 @@ def test_a_row_that_no_class_allows_is_classified_by_the_model(small: sf.Release
 # --- rules without mass, and other models
 
 
+@pytest.mark.slow
 def test_rules_that_the_model_gives_no_mass_are_told_in_one_line() -> None:
     number = {"type": "number", "min": 0, "max": 1}
     schema = {"columns": {"x": number, "y": number}, "constraints": ["x * x == y * y + 0.5"]}

@@ -45,6 +45,7 @@ def test_draws_are_of_ten_times_the_rows_and_repeatable() -> None:
     assert set(release().sample(50, draws=2, where="age > 5")[0]["age"]) <= {6, 7, 8, 9}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", ["town == 'Kiel'", "ill == 'yes'"])
 def test_the_spread_of_a_share_is_that_of_noise_and_sampling(share: str) -> None:
     """Sampling gives a share the variance p (1 - p) / N, and noise adds to it, here less than three times as much."""
@@ -54,6 +55,7 @@ def test_the_spread_of_a_share_is_that_of_noise_and_sampling(share: str) -> None
     assert abs(drawn.mean() - release().sample(20_000, seed=1).eval(share).mean()) < 0.03
 
 
+@pytest.mark.slow
 def test_less_noise_is_less_spread() -> None:
     known = Known.of(release().model, release().answers)
     sure = replace(known, sd=known.sd * 1e-3)

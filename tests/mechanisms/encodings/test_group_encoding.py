@@ -50,6 +50,7 @@ def test_few_rows_tell_means_instead_of_shapes_and_labels() -> None:
     assert asked(fitted(600, 1.0)) == ["centres", "shape", "centres again", "columns"]
 
 
+@pytest.mark.slow
 def test_many_rows_tell_shapes_and_labels() -> None:
     names = asked(fitted(8_000, 16.0, label_drawn=500, free_steps=5))
     assert {"shapes", "labels 1"} <= set(names)

@@ -294,6 +294,7 @@ def test_nothing_but_categories() -> None:
     check(fit(table, schema, components=2), [2, 2])
 
 
+@pytest.mark.slow
 def test_sixty_columns() -> None:
     schema = {"columns": {f"x{i}": NUMBER | {"bins": 6} for i in range(60)}}
     rng = np.random.default_rng(0)

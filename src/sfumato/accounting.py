@@ -390,5 +390,12 @@ def check_delta(delta: float) -> None:
         raise ArgumentError(f"delta must lie inside (0, 1), not {delta!r}")
 
 
+def check_adjacency(adjacency: object) -> None:
+    """Refuse a kind of neighbours that there is not."""
+    if adjacency not in tuple(Adjacency):
+        allowed = " or ".join(repr(str(each)) for each in Adjacency)
+        raise ArgumentError(f"adjacency must be {allowed}, not {adjacency!r}")
+
+
 def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)

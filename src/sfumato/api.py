@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sfumato.accounting import calibrate
+from sfumato.accounting import calibrate, check_adjacency
 from sfumato.engines import Local
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee, NoisyAnswer
@@ -268,8 +268,7 @@ def load(path: str | Path, module: Any = None) -> Release:
 
 def _public(schema: Schema, epsilon: float, delta: float, adjacency: str, rows: int | None) -> Public:
     """The facts that a mechanism may plan by."""
-    if adjacency not in tuple(Adjacency):
-        raise ArgumentError(f"adjacency must be {' or '.join(repr(str(a)) for a in Adjacency)}, not {adjacency!r}")
+    check_adjacency(adjacency)
     if adjacency == Adjacency.LABEL and schema.label is None:
         raise ArgumentError("adjacency 'label' needs a schema with a label")
     left = delta if schema.unit is None else unit_delta(delta)

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sfumato.accounting import calibrate
+from sfumato.accounting import calibrate, check_adjacency
 from sfumato.errors import ArgumentError, LedgerError
 from sfumato.guarantee import LONGEST_NAME
 from sfumato.ledger.account import Account, Ask, Dataset, Entry, State, is_one_line
@@ -89,9 +89,7 @@ class Ledger:
 
         name = _checked("the data set's name", name)
         _checked("the unit", unit)
-        if adjacency not in tuple(Adjacency):
-            allowed = " or ".join(repr(str(each)) for each in Adjacency)
-            raise ArgumentError(f"adjacency must be {allowed}, not {adjacency!r}")
+        check_adjacency(adjacency)
         calibrate(epsilon, delta)  # refuses what is no cap
         made = Dataset(name, _now(), float(epsilon), float(delta), Adjacency(adjacency), unit)
         if not made.mu > 0.0:  # and a delta that what is set aside would use up

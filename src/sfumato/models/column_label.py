@@ -105,21 +105,17 @@ class ColumnLabelModel:
 
     def log_joint(self, rows: CodedRows) -> FloatArray:
         """The log density log p(x, class), (rows, classes): the base's, of the row with each label."""
-        return self._with_labels(rows)
+        count, values = len(rows.codes[0]), (*rows.values, None)
+        labels = (np.full(count, k) for k in range(self.layout.classes))
+        joint = [self.base.log_joint(CodedRows((*rows.codes, label), values))[:, 0] for label in labels]
+        return np.stack(joint, axis=1)
 
     def log_posterior(self, rows: CodedRows) -> FloatArray:
         """The log probabilities log p(class | x), (rows, classes); as often as they come where a row cannot be."""
-        joint = self._with_labels(rows)
+        joint = self.log_joint(rows)
         possible = (joint > -np.inf).any(axis=1, keepdims=True)
         joint = np.where(possible, joint, np.log(np.maximum(self.class_weights, np.finfo(float).tiny)))
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
-
-    def _with_labels(self, rows: CodedRows) -> FloatArray:
-        count = len(rows.codes[0])
-        labels = (np.full(count, k) for k in range(self.layout.classes))
-        values = (*rows.values, None)
-        joint = [self.base.log_joint(CodedRows((*rows.codes, label), values))[:, 0] for label in labels]
-        return np.stack(joint, axis=1)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """All that a file keeps: the base."""

@@ -63,6 +63,12 @@ def can_pair(layout: Layout) -> bool:
     return not layout.groups and 1 < len(layout.names) <= MOST_COLUMNS
 
 
+def asked_cells(sizes: Sequence[int], table: tuple[int, ...]) -> int:
+    """How many cells a table is asked in: levels, the label's last, and one more of a column for what fits no bin."""
+    label = len(sizes) - 1
+    return math.prod(sizes[j] + (j != label) for j in table)
+
+
 def most_candidates(public: Public, mu_squared: float, rows: float, tuning: PairTuning) -> int:
     """How many tables distances can be asked of at once, before noise is too large a part of the rows."""
     return int(mu_squared / public.noise_factor * (tuning.candidate_sd * rows) ** 2)
@@ -203,10 +209,9 @@ class Tilting:
 
     def _fitting(self, tables: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """Those that go into one question, the first ones first: none is too large, nor all of them together."""
-        sizes = [*(size + 1 for size in self.sizes[:-1]), self.sizes[-1]]  # with what fits no bin
         found, cells = [], 0
         for table in tables:
-            more = math.prod(sizes[j] for j in table)
+            more = asked_cells(self.sizes, table)
             if more <= CELLS_OF_ONE and cells + more <= CELLS_OF_ALL:
                 found.append(table)
                 cells += more

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from sfumato.accounting import calibrate
+from sfumato.accounting import calibrate, check_adjacency
 from sfumato.encoding.marginals import Marginals
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import DEFAULT_ROWS, LARGEST_GUESS, Plan
 from sfumato.mechanisms.budget import Share
 from sfumato.mechanisms.checks import check_whole
-from sfumato.mechanisms.pairs.pair_rounds import TABLES, Tilting, can_pair
+from sfumato.mechanisms.pairs.pair_rounds import TABLES, Tilting, asked_cells, can_pair
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate
 from sfumato.mechanisms.pairs.tilting import Told
@@ -42,8 +42,7 @@ def public_layout(
     guess = DEFAULT_ROWS if rows is None else rows
     check_whole("rows", guess, LARGEST_GUESS)
     tuning = PairTuning()
-    if adjacency not in tuple(Adjacency):
-        raise ArgumentError(f"adjacency must be {' or '.join(repr(str(a)) for a in Adjacency)}, not {adjacency!r}")
+    check_adjacency(adjacency)
     layout = Layout.of(schema)
     if layout.groups:
         raise ArgumentError("layout: columns in groups have no bins to share")
@@ -149,6 +148,6 @@ def _levels(bins: Bins, most: int) -> IntArray:
 
 
 def _fit(tables: tuple[tuple[int, ...], ...], levels: tuple[IntArray, ...], layout: Layout) -> bool:
-    sizes = [*(int(level.max()) + 2 for level in levels), layout.classes]
-    cells = [math.prod(sizes[j] for j in table) for table in tables]
+    sizes = [*(int(level.max()) + 1 for level in levels), layout.classes]
+    cells = [asked_cells(sizes, table) for table in tables]
     return max(cells, default=0) <= CELLS_OF_ONE and sum(cells) <= CELLS_OF_ALL

@@ -153,17 +153,14 @@ class Pool:
     def _take_best(self, seen: list[tuple[float, Tilt]], told: Sequence[Told], total: Total) -> None:
         """The tilt that is nearest to what was told by two draws of rows, if it is nearer than the mixture itself."""
         bare = self.tilt.reweighted(np.zeros(self.tilt.cells))
-        self.tilt = bare
-        self._draw_anew()
+        self._go_to(bare)
         known = self._misfit(told, total)
         for found, tilt in sorted(seen, key=lambda each: each[0])[:ATTEMPTS]:
-            self.tilt = tilt
-            self._draw_anew()
+            self._go_to(tilt)
             if max(found, self._misfit(told, total)) < known:
                 self._step(told, total)
                 return
-        self.tilt = bare
-        self._draw_anew()
+        self._go_to(bare)
 
     def _misfit(self, told: Sequence[Told], total: Total) -> float:
         """How far rows are from what was told: the mean over tables of the sum over cells of |N p - y| / N."""
@@ -185,17 +182,17 @@ class Pool:
     def _agrees(self) -> bool:
         """Draw rows anew, and see whether the tilt has about the mass that rows found before."""
         before = self.log_total
-        self._draw_anew()
+        self._go_to(self.tilt)
         return self.log_total <= before + MISSED
 
     def _back_off(self) -> None:
         """Halve the tilt, and doubt more."""
         self.doubt *= MORE_DOUBT
-        self.tilt = self.tilt.scaled(0.5)
-        self._draw_anew()
+        self._go_to(self.tilt.scaled(0.5))
 
-    def _draw_anew(self) -> None:
-        """Rows of the tilt as it is, drawn from the mixture in stages."""
+    def _go_to(self, tilt: Tilt) -> None:
+        """Rows of a tilt, drawn anew from the mixture in stages."""
+        self.tilt = tilt
         self.rows, self.log_total, sd = settle(self.chains, self.tilt, len(self.rows), self.rng)
         self.log_total_variance = sd**2
         self.shares = np.full(len(self.rows), 1.0 / len(self.rows))

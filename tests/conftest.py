@@ -1,7 +1,8 @@
 """What all tests share: Hypothesis' profiles, which folders are slow as a whole, and which tests by halves.
 
-Hypothesis repeats the same examples, so that a test passes today if it did yesterday;
-`pytest --hypothesis-profile=explore` looks for new ones.
+Hypothesis repeats the same examples, so that a test passes today if it did yesterday: half of them in every run, and
+all in those of `make test-all` (`--hypothesis-profile=thorough`). `pytest --hypothesis-profile=explore` looks for new
+ones.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ HERE = Path(__file__).parent
 SLOW_FOLDERS = ("docs", "experiments", "published", "training")  # every test in them is marked slow
 
 settings.register_profile("explore", deadline=None)
-settings.register_profile("repeat", deadline=None, derandomize=True)
+settings.register_profile("thorough", deadline=None, derandomize=True)
+settings.register_profile("repeat", settings.get_profile("thorough"), max_examples=50)
 settings.load_profile("repeat")
 
 
@@ -45,3 +47,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         every_second = item.get_closest_marker("half") is not None and cases[test] % 2 == 0
         if every_second or is_in_slow_folder(item.path):
             item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("hypothesis") is not None:
+            item.add_marker(pytest.mark.thorough)

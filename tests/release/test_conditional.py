@@ -327,6 +327,7 @@ def test_one_value_may_be_written_in_several_ways(release: sf.Release) -> None:
             pd.testing.assert_frame_equal(first, other)
 
 
+@pytest.mark.slow
 def test_a_row_of_a_sample_may_be_given_back(release: sf.Release) -> None:
     rows = release.sample(20, seed=5)
     for place in range(len(rows)):

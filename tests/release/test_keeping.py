@@ -308,6 +308,7 @@ def test_rules_are_kept_whatever_the_mechanism(mechanism: Any) -> None:
     assert none_broken(made, made.sample(500, seed=0))
 
 
+@pytest.mark.slow
 def test_orders_of_moments_and_times_and_rules_of_truth_values() -> None:
     rng = np.random.default_rng(4)
     came = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300 * 1440, 4000), unit="min")

@@ -110,6 +110,7 @@ FALSE: dict[str, tuple[str, dict[str, Any]]] = {
     "negative columns": ("tables", {"tables": [[0, -1]]}),
     "levels that are no numbers": ("tables", {"levels": [["a"], ["b"], ["c"]]}),
     "huge levels": ("tables", {"levels": [[1 << 62, 1], [0, 1], [0, 1]]}),
+    "more levels than memory": ("tables", {"levels": [[0] * 100 + [1 << 40], [0, 1], [0, 1, 2, 3]]}),
     "fewer tables": ("tables", {"tables": [[0, 1, 3]]}),
     "no tables": ("tables", {"tables": []}),
 }

@@ -16,7 +16,7 @@ from tests.merging.sites import SCHEMA, TERMS, adaptive, site, table
 import sfumato as sf
 from sfumato.audit.mixture import SHORT
 from sfumato.errors import ArgumentError
-from sfumato.models import MixtureModel, TiltedModel
+from sfumato.models import ColumnLabelModel, MixtureModel, TiltedModel
 
 pytestmark = pytest.mark.usefixtures("small_pool")
 
@@ -134,6 +134,11 @@ def other_schema(release: sf.Release) -> sf.Release:
     return replace(release, schema=sf.Schema.of(data))
 
 
+def column_label(seed: int) -> sf.Release:
+    mechanism = sf.Mixture(label="column", tuning=SHORT)
+    return sf.fit(table(seed), SCHEMA, mechanism=mechanism, insecure_seed=seed, **TERMS)
+
+
 def adapted() -> sf.Release:
     mechanism = sf.Mixture(adapt="labels", pairs=None)
     return sf.fit(table(1), SCHEMA, mechanism=mechanism, **TERMS)
@@ -155,6 +160,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "adapted labels": (lambda: [site(1), adapted()], "release 2 has adapted labels"),
     "no answers": (lambda: [site(1), replace(site(2), answers=())], "release 2 has no histograms"),
+    "no answers anywhere": (
+        lambda: [replace(site(i), answers=()) for i in (1, 2)],
+        "release 1 has no histograms of all columns; a compact release cannot be merged",
+    ),
+    "one label as a column": (lambda: [site(1), column_label(2)], "of releases 1 and 2 one has its label as a column"),
 }
 
 
@@ -164,6 +174,36 @@ def test_what_does_not_go_together_is_refused_in_one_line(what: str) -> None:
     with pytest.raises(ArgumentError, match=line) as error:
         sf.merge(make())
     assert "\n" not in str(error.value)
+
+
+def test_the_same_people_are_as_many_in_every_release() -> None:
+    line = "release 1 is of about .* rows and release 2 of about .*, so they are not of one table"
+    with pytest.raises(ArgumentError, match=line):
+        sf.merge([site(1, noise=1), site(2, noise=2, rows=600)], same_people=True)
+
+
+def test_labels_that_are_columns_are_merged(tmp_path: Path) -> None:
+    made = sf.merge([column_label(1), column_label(2)])
+    ill = sum((table(i)["ill"] == "yes").sum() for i in (1, 2))
+    found = made.count("ill == 'yes'")
+    assert abs(found.estimate - ill) < 6 * found.se
+    assert made.class_weights[1] == pytest.approx(ill / 4000, abs=0.05)
+    made.save(tmp_path / "both.sfumato")
+    assert sf.load(tmp_path / "both.sfumato").sample(20, seed=0).equals(made.sample(20, seed=0))
+    again = sf.update(made, table(3), epsilon=1, delta=1e-6, new_people=True, insecure_seed=3)
+    assert isinstance(again.model, ColumnLabelModel)
+
+
+def test_questions_are_answered_on_common_bins() -> None:
+    made = sf.merge([adaptive(1, 11), adaptive(2, 12)])
+    uneven = [np.ptp(answer.sd) > 0.1 * answer.sd.max() for answer in made.answers]
+    assert any(uneven), "or nothing is coarser"
+    both = pd.concat([table(1), table(2)])
+    for where in ("age <= 30", "town == 'Ulm'", "ill == 'yes' and age > 60"):
+        found = made.count(where)
+        assert found.interval is not None
+        assert abs(found.estimate - len(both.query(where))) < 5 * found.se
+    assert len(made.sample(10, seed=0, draws=2)) == 2
 
 
 def test_data_units_are_refused() -> None:

@@ -25,10 +25,10 @@ def release_data(made: Release) -> dict[str, Any]:
 
 def followed_tables(made: Release) -> list[list[str]]:
     """The columns of each table of several that a tilted mixture follows; none of another model."""
-    from sfumato.models.column_label import ColumnLabelModel
+    from sfumato.models.column_label import model_asked
     from sfumato.models.tilted_model import TiltedModel
 
-    model = made.model.base if isinstance(made.model, ColumnLabelModel) else made.model
+    model = model_asked(made.model)
     if not isinstance(model, TiltedModel):
         return []
     names = (*model.layout.names, model.layout.label or "")

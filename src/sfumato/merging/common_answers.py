@@ -35,6 +35,7 @@ from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.schema.schema import Schema
 
 PLAUSIBLE_COUNT = 1e15  # of a noisy count and its noise: a file may say anything
+SAME_ROWS = 8.0  # sds of noise, at the most, between what two releases say of one number: 1e-15 are further apart
 
 Together: TypeAlias = "Callable[[Sequence[Noisy]], Noisy]"
 
@@ -80,6 +81,12 @@ class Told:
         precision = np.array([1.0 / each.variances[0].sum() for each in self.histograms])
         return np.maximum(precision @ sums / precision.sum(), 1.0)
 
+    @property
+    def rows(self) -> tuple[float, float]:
+        """About how many rows there are, by the column that tells best, and the variance of that."""
+        best = min(self.histograms, key=lambda each: each.variances.sum())
+        return float(best.counts.sum()), float(best.variances.sum())
+
 
 def added(several: Sequence[Noisy]) -> Noisy:
     """Counts of different people: both counts and variances add up."""
@@ -91,6 +98,21 @@ def averaged(several: Sequence[Noisy]) -> Noisy:
     precision = np.sum([1.0 / each.variances for each in several], axis=0)
     weighed = np.sum([each.counts / each.variances for each in several], axis=0)
     return Noisy(weighed / precision, 1.0 / precision)
+
+
+def check_same_rows(several: Sequence[Told]) -> None:
+    """Refuse releases of one table whose numbers of rows differ by more than noise.
+
+    Raises:
+        ArgumentError: They are not of one table.
+    """
+    first, *others = (told.rows for told in several)
+    for i, (rows, variance) in enumerate(others, start=2):
+        if abs(rows - first[0]) > SAME_ROWS * math.sqrt(variance + first[1]):
+            raise ArgumentError(
+                f"release 1 is of about {first[0]:.0f} rows and release {i} of about {rows:.0f}, so they are not of "
+                "one table; leave same_people out if they are of different people"
+            )
 
 
 # --- one release
@@ -152,7 +174,7 @@ def _table_bins(answer: NoisyAnswer, layout: Layout, before: Any) -> tuple[tuple
         raise ValueError
     for start, level in zip(starts, levels, strict=True):
         top = int(level[-1])
-        if len(level) != len(start) + 1 or set(level[:-1].tolist()) != set(range(top)):
+        if len(level) != len(start) + 1 or not 0 < top < len(level) or set(level[:-1].tolist()) != set(range(top)):
             raise ValueError
     found = tuple(starts), tuple(level[:-1] for level in levels)
     if before is not None:
@@ -255,7 +277,8 @@ def common(several: Sequence[Told], schema: Schema, layout: Layout, together: To
             moved.append(told.tables[table].moved(places, shape))
         tables.append(together(moved))
     bare = tuple(_without_missing(each, c, layout) for c, each in enumerate(starts))
-    return Common(SharedLayout(schema, bare, levels, tuple(kept)), histograms, tuple(tables))
+    shared = SharedLayout(schema, bare, levels, tuple(kept), label_column=layout.label != schema.label)
+    return Common(shared, histograms, tuple(tables))
 
 
 def _common_starts(c: int, starts: list[IntArray], layout: Layout) -> IntArray:

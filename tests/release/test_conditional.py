@@ -194,6 +194,7 @@ def test_one_column_is_exact(case: str, release: sf.Release, plain: pd.DataFrame
     assert_alike(plain[holds(plain)], release.sample(MADE, seed=2, given=given))
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("case", SEVERAL)
 def test_several_columns(case: str, release: sf.Release, plain: pd.DataFrame) -> None:
     given, holds = SEVERAL[case]
@@ -549,6 +550,7 @@ def test_no_rows_and_the_same_rows_by_the_same_seed(options: dict[str, Any], rel
     assert not release.sample(300, **options).equals(once)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("options", [{"given": {"town": None}}, {"where": "age > 60"}])
 @pytest.mark.parametrize("n", [0, 300, BATCH_ROWS + 10])
 def test_batches_are_the_same_rows(n: int, options: dict[str, Any], release: sf.Release) -> None:

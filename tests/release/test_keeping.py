@@ -238,6 +238,7 @@ def cells() -> pd.DataFrame:
     return frame.assign(t=frame["b"] + frame["c"])
 
 
+@pytest.mark.slow
 def test_the_density_is_that_of_the_rows_that_are_drawn(small: sf.Release) -> None:
     table = cells()
     density = np.exp(small.log_density(table))

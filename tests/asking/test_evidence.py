@@ -152,6 +152,7 @@ GOOD_TABLES = tables(LAYOUT, 2.0, PAIRS, LEVELS)
         {"tables": [[0, -1]]},
         {"tables": [[0, 1]]},
         {"tables": "x"},
+        {"kind": ["tables"]},
         {"columns": [0]},
         {"columns": [0, 0, 1, 2]},
         {"starts": [[0]]},

@@ -329,7 +329,7 @@ class _Reader:
     def round(self) -> Round | None:
         readers = {"histograms": self._histograms, "tables": self._tables, "group sums": self._classes}
         kind = self.what.get("kind")
-        if kind not in readers or not is_plausible(self.answer):
+        if not isinstance(kind, str) or kind not in readers or not is_plausible(self.answer):
             return None
         try:
             return readers[kind]()

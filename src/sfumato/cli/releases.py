@@ -1,8 +1,12 @@
-"""A release as JSON."""
+"""A release as JSON, and where one must not be written."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
@@ -21,6 +25,14 @@ def release_data(made: Release) -> dict[str, Any]:
         "unread": {each.column: {"share": each.share, "sd": each.sd} for each in made.unread},
         **_model_data(made),
     }
+
+
+def check_apart(output: Path, merged: Sequence[Path]) -> None:
+    """Refuse to write over a release that goes into another: it was paid for, and cannot be had back from there."""
+    from sfumato.files import real_path
+
+    if real_path(output) in map(real_path, merged):
+        raise ArgumentError(f"{output} is a release that is to be merged; write the merged one somewhere else")
 
 
 def followed_tables(made: Release) -> list[list[str]]:

@@ -20,6 +20,7 @@ from sfumato.errors import ArgumentError, ReleaseError
 from sfumato.guarantee import MOST_MERGED
 from sfumato.merging.joint_guarantee import digest, joint_guarantee
 from sfumato.merging.joint_release import merged
+from sfumato.private.slicing.law import Slices
 
 pytestmark = pytest.mark.usefixtures("small_pool")
 
@@ -113,6 +114,13 @@ def test_the_same_people_are_one_group_however_a_file_numbers_them() -> None:
     assert made.joint.own is not None
     assert made.joint.groups == 1
     assert made.joint.own.mu == made.mu
+
+
+def test_noisy_rows_are_not_forgotten() -> None:
+    slices = Slices(dim=3, projections=5, distance=1.0, sigma=9.0, rounding=0.0, rows=1)
+    both = [replace(site(i), guarantee=replace(site(i).guarantee, slices=(slices,))) for i in (1, 2)]
+    with pytest.raises(ArgumentError, match="have no mu to add up"):
+        joint_guarantee(both, same_people=False)
 
 
 def test_parts_are_no_more_than_a_file_holds() -> None:

@@ -139,6 +139,11 @@ def column_label(seed: int) -> sf.Release:
     return sf.fit(table(seed), SCHEMA, mechanism=mechanism, insecure_seed=seed, **TERMS)
 
 
+def other_order(release: sf.Release) -> sf.Release:
+    columns = dict(reversed(SCHEMA["columns"].items()))
+    return replace(release, schema=sf.Schema.of(SCHEMA | {"columns": columns}))
+
+
 def adapted() -> sf.Release:
     mechanism = sf.Mixture(adapt="labels", pairs=None)
     return sf.fit(table(1), SCHEMA, mechanism=mechanism, **TERMS)
@@ -150,6 +155,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "one": (lambda: [site(1)], "two releases or more"),
     "itself": (lambda: [site(1), site(1)], "there twice"),
     "another schema": (lambda: [site(1), other_schema(site(2))], "1 and 2 differ in the schema of column 'age'"),
+    "another order": (lambda: [site(1), other_order(site(2))], "1 and 2 differ in the order of columns"),
     "another adjacency": (
         lambda: [site(1), replace(site(2), guarantee=replace(site(2).guarantee, adjacency="label"))],
         "releases 1 and 2 have adjacency add-remove and label",

@@ -47,6 +47,8 @@ def joint_guarantee(releases: Sequence[Release], same_people: bool, rule: str | 
     )
     rules += () if rule is None or rule in rules else (rule,)
     parts = _parts(releases, same_people)
+    if any(part.guarantee.slices for part in parts):
+        raise ArgumentError("noisy projections of every row have no mu to add up: a release of them cannot be merged")
     if len(parts) > MOST_MERGED:
         raise ArgumentError(f"a merged release has at most {MOST_MERGED} parts, and these have {len(parts)}")
     _refuse_twice([part.guarantee.entry for part in parts if part.guarantee.entry is not None])

@@ -209,9 +209,9 @@ def check_kind(release: Release, who: str) -> None:
 def _schemas_apart(one: Release, other: Release) -> str:
     """What two schemas differ in, in a few words; nothing where they are the same."""
     first, second = one.schema.dump(), other.schema.dump()
-    if first == second:
-        return ""
     columns, others = first.get("columns", {}), second.get("columns", {})
+    if first == second:  # whatever the order of their columns, by which answers name them
+        return "" if list(columns) == list(others) else "the order of columns"
     for name in (*columns, *others):
         if columns.get(name) != others.get(name):
             return f"the schema of column {name!r}"

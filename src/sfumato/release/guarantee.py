@@ -218,7 +218,8 @@ def _check_joint(given: Guarantee, joint: Joint, insist: Insist) -> None:
     groups = {part.people for part in joint.parts}
     insist(groups == set(range(len(groups))), "the people of its parts are not numbered from 0 on")
     insist(all(rule.isprintable() for rule in joint.rules), "what tells its people apart cannot be printed")
-    insist(given.entry is None and not given.slices, "a merged release is no entry of a ledger, and has no noisy rows")
+    rowwise = any(each.slices for each in (given, *parts))
+    insist(given.entry is None and not rowwise, "a merged release is no entry of a ledger, and has no noisy rows")
     alike = all((each.adjacency, each.unit) == (given.adjacency, given.unit) for each in parts)
     insist(alike, "the parts of its guarantee protect other neighbours or units")
     spends = tuple(spend for each in parts for spend in each.spends)

@@ -13,7 +13,16 @@ import sfumato as sf
 from sfumato.audit.mixture import SHORT
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import NoisyAnswer
-from sfumato.merging.common_answers import Noisy, added, averaged, common, joined_partitions, told_by
+from sfumato.merging.common_answers import (
+    Noisy,
+    Told,
+    added,
+    averaged,
+    check_same_table,
+    common,
+    joined_partitions,
+    told_by,
+)
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 
@@ -36,6 +45,24 @@ def test_sums_and_averages_have_the_noise_that_theory_says() -> None:
         spread = float(np.sqrt(found.variances[0]))
         assert abs(found.counts.mean() - expected) < 5 * spread / np.sqrt(4000)
         assert abs(found.counts.std() / spread - 1.0) < 5 / np.sqrt(2 * 4000)
+
+
+def test_noise_alone_does_not_make_two_tables() -> None:
+    """The chance of an alarm is below 1e-11 for all of them; 40 more rows of one town are seen."""
+    rng = np.random.default_rng(0)
+    shapes = [(PLAIN.classes, 1 + len(bins.cell_starts)) for bins in PLAIN.bins]
+    starts = tuple(bins.cell_starts for bins in PLAIN.bins)
+
+    def once(more: float) -> Told:
+        noisy = [Noisy(50.0 + rng.normal(0.0, 3.0, shape), np.full(shape, 9.0)) for shape in shapes]
+        noisy[2].counts[0, 1] += more
+        return Told(starts, tuple(noisy), starts, (), {})
+
+    for _ in range(20):
+        check_same_table([once(0.0), once(0.0)], PLAIN, whole=True)
+    check_same_table([once(0.0), once(40.0)], PLAIN, whole=False)
+    with pytest.raises(ArgumentError, match="releases 1 and 3 differ in 'town' by more than noise"):
+        check_same_table([once(0.0), once(0.0), once(60.0)], PLAIN, whole=True)
 
 
 def test_on_one_layout_answers_add_up_number_by_number() -> None:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
+from scipy.stats import chi2
 
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import NoisyAnswer
@@ -35,7 +36,7 @@ from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.schema.schema import Schema
 
 PLAUSIBLE_COUNT = 1e15  # of a noisy count and its noise: a file may say anything
-SAME_ROWS = 8.0  # sds of noise, at the most, between what two releases say of one number: 1e-15 are further apart
+LEAST_CHANCE = 1e-15  # that noise alone sets two releases of one table so far apart
 
 Together: TypeAlias = "Callable[[Sequence[Noisy]], Noisy]"
 
@@ -81,12 +82,6 @@ class Told:
         precision = np.array([1.0 / each.variances[0].sum() for each in self.histograms])
         return np.maximum(precision @ sums / precision.sum(), 1.0)
 
-    @property
-    def rows(self) -> tuple[float, float]:
-        """About how many rows there are, by the column that tells best, and the variance of that."""
-        best = min(self.histograms, key=lambda each: each.variances.sum())
-        return float(best.counts.sum()), float(best.variances.sum())
-
 
 def added(several: Sequence[Noisy]) -> Noisy:
     """Counts of different people: both counts and variances add up."""
@@ -98,21 +93,6 @@ def averaged(several: Sequence[Noisy]) -> Noisy:
     precision = np.sum([1.0 / each.variances for each in several], axis=0)
     weighed = np.sum([each.counts / each.variances for each in several], axis=0)
     return Noisy(weighed / precision, 1.0 / precision)
-
-
-def check_same_rows(several: Sequence[Told]) -> None:
-    """Refuse releases of one table whose numbers of rows differ by more than noise.
-
-    Raises:
-        ArgumentError: They are not of one table.
-    """
-    first, *others = (told.rows for told in several)
-    for i, (rows, variance) in enumerate(others, start=2):
-        if abs(rows - first[0]) > SAME_ROWS * math.sqrt(variance + first[1]):
-            raise ArgumentError(
-                f"release 1 is of about {first[0]:.0f} rows and release {i} of about {rows:.0f}, so they are not of "
-                "one table; leave same_people out if they are of different people"
-            )
 
 
 # --- one release
@@ -279,6 +259,30 @@ def common(several: Sequence[Told], schema: Schema, layout: Layout, together: To
     bare = tuple(_without_missing(each, c, layout) for c, each in enumerate(starts))
     shared = SharedLayout(schema, bare, levels, tuple(kept), label_column=layout.label != schema.label)
     return Common(shared, histograms, tuple(tables))
+
+
+def check_same_table(several: Sequence[Told], layout: Layout, whole: bool) -> None:
+    """Refuse releases of one table whose histograms differ by more than noise, which is N(0, v_1 + v_i) cell by cell.
+
+    Args:
+        several: What they say.
+        layout: Of their schema.
+        whole: Whether all rows count; otherwise each release has drawn which do, and only their number is the same.
+
+    Raises:
+        ArgumentError: They are not of one table; the line names a column.
+    """
+    for c, name in enumerate(layout.names):
+        starts = _common_starts(c, [told.starts[c] for told in several], layout)
+        first, *others = (_coarser(told.histograms[c], told.starts[c], starts) for told in several)
+        for i, other in enumerate(others, start=2):
+            gap, variances = first.counts - other.counts, first.variances + other.variances
+            apart = [(gap.sum() ** 2 / variances.sum(), 1)] + [((gap**2 / variances).sum(), gap.size)] * whole
+            if min(chi2.sf(*each) for each in apart) < LEAST_CHANCE:
+                raise ArgumentError(
+                    f"releases 1 and {i} differ in {name!r} by more than noise, so they are not of one table; "
+                    "same_people is for one table that was fitted twice"
+                )
 
 
 def _common_starts(c: int, starts: list[IntArray], layout: Layout) -> IntArray:

@@ -26,7 +26,7 @@ from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.pairs.pair_rounds import TABLES
 from sfumato.mechanisms.pairs.public_tables import tilt_by_layout
 from sfumato.mechanisms.shrinkage import nearest_correlation
-from sfumato.merging.common_answers import Common, Summed, Told, added, averaged, check_same_rows, common, told_by
+from sfumato.merging.common_answers import Common, Summed, Told, added, averaged, check_same_table, common, told_by
 from sfumato.merging.joint_guarantee import joint_guarantee
 from sfumato.models.column_label import ColumnLabelModel, model_asked
 from sfumato.models.gaussian_mixture import GaussianMixture
@@ -82,7 +82,7 @@ def merged(
     several = [read_told(each, f"release {i}") for i, each in enumerate(releases, start=1)]
     guarantee = joint_guarantee(releases, same_people, rule)
     if same_people:
-        check_same_rows(several)
+        check_same_table(several, layout, whole=first.schema.unit is None)
     known = common(several, first.schema, layout, averaged if same_people else added)
     shares = np.stack([told.class_counts for told in several])
     if same_people:  # of whom each release has all: by how well it knows them

@@ -18,7 +18,11 @@ from sfumato.mechanisms.pairs.tilting import PoolSize
 
 HERE = Path(__file__).parent
 SLOW_FOLDERS = ("docs", "experiments", "published", "training")  # every test in them is marked slow
-EXACT = ("asking", "audit", "benchmarks", "mechanisms", "merging", "models", "release/test_keeping.py", *SLOW_FOLDERS)
+EXACT = (
+    *SLOW_FOLDERS,
+    *("asking", "audit", "benchmarks", "evaluation", "mechanisms", "merging", "models", "planning"),
+    *("release/test_keeping.py", "release/test_population.py", "test_demo.py"),
+)
 """Where tests are about how well pair tables are followed, or say themselves that they are not: `small_pool`."""
 
 settings.register_profile("explore", deadline=None)

@@ -148,8 +148,9 @@ def statistics(a: Any, b: Any) -> dict[str, tuple[Any, Any]]:
     if pd.api.types.is_numeric_dtype(a):
         x, y = (each.dropna().to_numpy(float) for each in (a, b))
         return shares | ({"mean": (x, y), "square": (x**2, y**2)} if len(x) and len(y) else {})
+    there = {*a.unique(), *b.unique()}
     for value in ["Ulm", "Bonn", "Kiel", "false", "true"]:
-        if value in set(a) | set(b):
+        if value in there:
             shares[value] = ((a == value).to_numpy(float), (b == value).to_numpy(float))
     return shares
 

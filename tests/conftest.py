@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -31,10 +32,15 @@ settings.register_profile("repeat", settings.get_profile("thorough"), max_exampl
 settings.load_profile("repeat")
 
 
+def few_rows(*_: Any) -> PoolSize:
+    """A small pool, whatever is asked for."""
+    return PoolSize(1000, 1.0)
+
+
 @pytest.fixture
 def small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pair tables are followed over few rows of the model: fast, where the test is not about how well."""
-    monkeypatch.setattr(PoolSize, "of", lambda *_: PoolSize(1000, 1.0))
+    monkeypatch.setattr(PoolSize, "of", few_rows)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -42,7 +48,7 @@ def _small_pools(request: pytest.FixtureRequest) -> Iterator[None]:
     """The same for whole modules, and for releases that their tests share."""
     with pytest.MonkeyPatch.context() as patch:
         if not is_in(EXACT, request.path):
-            patch.setattr(PoolSize, "of", lambda *_: PoolSize(1000, 1.0))
+            patch.setattr(PoolSize, "of", few_rows)
         yield
 
 

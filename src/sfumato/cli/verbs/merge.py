@@ -10,7 +10,7 @@ import typer
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
 from sfumato.cli.progress import working
-from sfumato.cli.releases import release_data
+from sfumato.cli.releases import check_apart, release_data
 
 
 def merge(
@@ -26,6 +26,7 @@ def merge(
     from sfumato.files import check_writable
     from sfumato.merging import merge as run
 
+    check_apart(output, releases)
     check_writable(output)
     with working("merging"):
         made = run([load(path) for path in releases], same_people=same_people)

@@ -21,6 +21,7 @@ from sfumato.cli.verbs import (
     confirm,
     convert,
     demo,
+    evaluate,
     fit,
     inspect,
     layout_file,
@@ -57,6 +58,7 @@ app.command(cls=train.TrainCommand)(train.train)
 app.command()(sample.sample)
 app.command()(inspect.inspect)
 app.command()(ask.ask)
+app.command(cls=TableCommand)(evaluate.evaluate)
 app.command(name="layout")(layout_file.layout)
 app.command()(merge.merge)
 app.command(cls=TableCommand)(update.update)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sfumato.cli.output import say
 
@@ -14,20 +14,43 @@ if TYPE_CHECKING:
 
 TOLD_STEPS = 50  # of moving points, between two lines about it
 
+Advance: TypeAlias = Callable[..., None]
+
 
 @contextmanager
-def working(what: str, total: int | None = None) -> Iterator[Any]:
-    """A progress display on a terminal's stderr; nothing where nobody is looking."""
+def working(what: str, total: float | None = None) -> Iterator[Advance]:
+    """A progress display on a terminal's stderr; nothing where nobody is looking.
+
+    What it yields hears by how much the work is further, and, where it likes, what is done now. With a total there are
+    percents and the time that is left.
+    """
     if not sys.stderr.isatty():
-        yield lambda done: None
+        yield lambda done, now=None: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress
 
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*_columns(total), console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=total)
-        yield lambda done: progress.advance(task, done)
+
+        def advance(done: float, now: str | None = None) -> None:
+            progress.update(task, advance=done, description=what if now is None else f"{what}: {now}")
+
+        yield advance
+
+
+def _columns(total: float | None) -> list[Any]:
+    from rich.progress import (
+        BarColumn,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    known = [] if total is None else [TaskProgressColumn(), TimeRemainingColumn()]
+    return [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), *known, TimeElapsedColumn()]
 
 
 def tell(event: Event) -> None:

@@ -25,7 +25,7 @@ NOT_PRIVACY = (
 MOST_COMPARED = 2_000  # rows whose closest one is looked for
 MOST_AMONG = 10_000  # rows among which it is
 MOST_COMPARISONS = 400_000_000  # of two cells: fewer rows of wide tables
-ROWS_AT_ONCE = 100
+COMPARED_AT_ONCE = 100
 
 
 def closeness(train: TypedRows, test: TypedRows, rows: TypedRows) -> dict[str, float]:
@@ -41,10 +41,10 @@ def closeness(train: TypedRows, test: TypedRows, rows: TypedRows) -> dict[str, f
         half): 0.5 where the two are alike; `closest`, the median distance to the closest of those train rows;
         `copies`, the share of rows that are equal to a train row in every cell.
     """
-    compared, among = _sizes(train, test)
-    scale = _Scale(train)
+    compared, one, two = _compared(train, test)
+    scale = _Scale(one, two)
     few = scale.coordinates(some(rows, compared))
-    to_train, to_test = (_closest(few, scale.coordinates(some(each, among))) for each in (train, test))
+    to_train, to_test = (_closest(few, scale.coordinates(each)) for each in (one, two))
     nearer = np.where(to_train == to_test, 0.5, to_train < to_test)
     return {"nearer_train": float(nearer.mean()), "closest": float(np.median(to_train)), "copies": copies(train, rows)}
 
@@ -59,16 +59,17 @@ def real_closeness(train: TypedRows, test: TypedRows) -> dict[str, float]:
     Returns:
         `closest` and `copies`, as of synthetic rows.
     """
-    compared, among = _sizes(train, test)
-    scale = _Scale(train)
-    few, others = scale.coordinates(some(test, compared)), scale.coordinates(some(train, among))
-    return {"closest": float(np.median(_closest(few, others))), "copies": copies(train, test)}
+    compared, one, two = _compared(train, test)
+    scale = _Scale(one, two)
+    apart = _closest(scale.coordinates(some(test, compared)), scale.coordinates(one))
+    return {"closest": float(np.median(apart)), "copies": copies(train, test)}
 
 
-def _sizes(train: TypedRows, test: TypedRows) -> tuple[int, int]:
-    """Of how many rows the closest one is looked for, and among how many: as many train as test rows."""
+def _compared(train: TypedRows, test: TypedRows) -> tuple[int, TypedRows, TypedRows]:
+    """Of how many rows the closest one is looked for, and among which: as many train as test rows."""
     among = min(train.size, test.size, MOST_AMONG)
-    return max(10, min(MOST_COMPARED, MOST_COMPARISONS // (among * len(train.names)))), among
+    compared = max(10, min(MOST_COMPARED, MOST_COMPARISONS // (among * len(train.names))))
+    return compared, some(train, among), some(test, among)
 
 
 def copies(train: TypedRows, rows: TypedRows) -> float:
@@ -77,10 +78,14 @@ def copies(train: TypedRows, rows: TypedRows) -> float:
 
 
 class _Scale:
-    """Cells as coordinates: a number as the share of train rows below it, a category as its place."""
+    """Cells as coordinates: a number as the share of real rows below it, a category as its place.
 
-    def __init__(self, train: TypedRows) -> None:
-        self._sorted = {name: np.sort(values[~np.isnan(values)]) for name, values in train.numbers.items()}
+    As many train as test rows say what is below what: were it the train rows alone, these would be placed otherwise
+    than all other rows are.
+    """
+
+    def __init__(self, train: TypedRows, test: TypedRows) -> None:
+        self._known = {name: np.concatenate([train.numbers[name], test.numbers[name]]) for name in train.numbers}
 
     def coordinates(self, rows: TypedRows) -> list[tuple[bool, FloatArray]]:
         """Each column of some rows, and whether it is a number."""
@@ -89,17 +94,20 @@ class _Scale:
     def _column(self, rows: TypedRows, name: str) -> FloatArray:
         if name not in rows.numbers:
             return rows.codes[name].astype(np.float32)
-        values, known = rows.numbers[name], self._sorted[name]
-        below = np.searchsorted(known, values, side="left") + np.searchsorted(known, values, side="right")
-        return np.where(np.isnan(values), np.nan, below / max(2 * len(known), 1)).astype(np.float32)
+        values, known = rows.numbers[name], self._known[name]
+        marks, counts = np.unique(known[~np.isnan(known)], return_counts=True)
+        if not len(marks):
+            return np.where(np.isnan(values), np.nan, 0.0).astype(np.float32)
+        ranks = (np.cumsum(counts) - counts / 2) / counts.sum()
+        return np.interp(values, marks, ranks).astype(np.float32)  # NaN stays NaN
 
 
 def _closest(rows: list[tuple[bool, FloatArray]], among: list[tuple[bool, FloatArray]]) -> FloatArray:
     """The distance of each row to the closest of others."""
     size = len(rows[0][1])
     found = np.empty(size)
-    for start in range(0, size, ROWS_AT_ONCE):
-        part = slice(start, min(start + ROWS_AT_ONCE, size))
+    for start in range(0, size, COMPARED_AT_ONCE):
+        part = slice(start, min(start + COMPARED_AT_ONCE, size))
         pairs = zip(rows, among, strict=True)
         apart = sum(_apart(one[part, None], two[None, :], is_number) for (is_number, one), (_, two) in pairs)
         found[part] = np.min(apart, axis=1) / len(rows)

@@ -8,24 +8,21 @@ shuffled by itself: what a release without any relation between columns would be
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from sfumato.errors import ArgumentError, SfumatoError, insist
 from sfumato.evaluation.broken_rules import broken_by_rule
-from sfumato.evaluation.closest_rows import closeness, real_closeness
-from sfumato.evaluation.column_shares import column_shares
-from sfumato.evaluation.comparison import likeness
-from sfumato.evaluation.coverage import Few, find_groups, find_rare, label_distance, relative_error
-from sfumato.evaluation.judges import JUDGES, column_score, has_lightgbm, judge_classes, median, some
+from sfumato.evaluation.column_shares import Shares, column_shares
+from sfumato.evaluation.coverage import relative_error
 from sfumato.evaluation.measures import MEASURES
+from sfumato.evaluation.measuring import Measured, Measuring, Told, Work
 from sfumato.evaluation.real_rows import RealRows, read_rows
-from sfumato.evaluation.regression_judges import REGRESSORS, judge_constant, judge_number
 from sfumato.evaluation.release_evaluation import (
     ColumnFigures,
     Compared,
@@ -34,7 +31,7 @@ from sfumato.evaluation.release_evaluation import (
     PairFigures,
     RuleFigures,
 )
-from sfumato.evaluation.table_distances import MOST_TABLES, column_distances, distances
+from sfumato.evaluation.table_distances import MOST_TABLES
 from sfumato.evaluation.typed_rows import TypedRows, typed
 from sfumato.release.file import read
 from sfumato.release.release import Release
@@ -43,14 +40,10 @@ from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
 MOST_EVALUATED, MOST_QUICK = 100_000, 10_000  # rows of a table: of more, some are drawn
-MOST_LEARNED = 30_000_000  # cells that a pass over columns as targets may read: of more columns some are targets
-FEWEST_TARGETS = 5
 LIKELIHOOD_ROWS = 5_000
 WORST = 20  # pairs, groups and rare values that are kept
 MOST_DRAWN = 60  # columns whose shares are kept
-SHUFFLE_SEED = 0
-
-Told: TypeAlias = Callable[[float, str], None]
+ANY_RULE = ""  # the key of rows that break one rule or another
 
 
 def evaluate(
@@ -109,8 +102,10 @@ def evaluate(
     else:
         tell(0.0, "reading the test rows")
         real, held = known, read_rows(test, made.schema, most)
-    chosen = target or made.schema.label
-    return _Run(made, real, held, test is not None, chosen, tuple(rules), samples, seed, tell).run()
+    if target is not None and not all(target in rows.typed.names for rows in (real, held)):
+        raise ArgumentError(f"target {target!r} is computed from other columns, and is not in the tables: add it there")
+    run = _Run(made, real, held, test is not None, target or made.schema.label, tuple(rules), samples, seed)
+    return run.evaluation(tell)
 
 
 def _check(schema: Schema, target: str | None, rules: Sequence[str], samples: int, seed: int) -> None:
@@ -128,313 +123,204 @@ def _check(schema: Schema, target: str | None, rules: Sequence[str], samples: in
 
 
 @dataclass(frozen=True)
-class _Looked:
-    """What was measured of some rows; `shares` and `inside` are of the few, in their order."""
+class _Sample:
+    """One sample of the release: its rows, what was measured of them, and the share that breaks each rule."""
 
-    figures: Mapping[str, float] = field(default_factory=dict)
-    learned: Mapping[str, float] = field(default_factory=dict)
-    alone: Mapping[str, float] = field(default_factory=dict)
-    pairs: Mapping[tuple[str, ...], float] = field(default_factory=dict)
-    shares: Sequence[float] = ()
-    inside: Sequence[float] = ()
-    broken: Mapping[str, float] = field(default_factory=dict)
-
-    @cached_property
-    def together(self) -> dict[str, float]:
-        """The mean distance of the pairs that each column is in."""
-        found: dict[str, list[float]] = {}
-        for names, distance in self.pairs.items():
-            for name in names:
-                found.setdefault(name, []).append(distance)
-        return {name: float(np.mean(each)) for name, each in found.items()}
+    rows: TypedRows
+    found: Measured
+    broken: Mapping[str, float]
 
 
+@dataclass(frozen=True)
 class _Run:
     """One evaluation."""
 
-    def __init__(
-        self,
-        release: Release,
-        real: RealRows,
-        held: RealRows,
-        is_new: bool,
-        target: str | None,
-        rules: tuple[str, ...],
-        samples: int,
-        seed: int,
-        tell: Told,
-    ) -> None:
-        self._release, self._real, self._held, self._is_new = release, real, held, is_new
-        self._rules, self._samples, self._seed, self._tell = rules, samples, seed, tell
-        self._names = [name for name in real.typed.names if name in held.typed.names]
-        self._train, self._test = real.typed.only(self._names), held.typed.only(self._names)
-        self._target = target if target in self._names else None
-        self._has_lightgbm = has_lightgbm()
-        self._targets = self._find_targets()
-        self._groups, self._rare = find_groups(self._train), find_rare(self._train)
-        self._done, self._cost = 0.0, self._all_work()
-        self._drawn: list[TypedRows] = []
+    release: Release
+    real: RealRows
+    held: RealRows
+    is_new: bool
+    wanted: str | None
+    rules: tuple[str, ...]
+    samples: int
+    seed: int
 
-    def run(self) -> Evaluation:
-        real = self._look(self._test, "real rows", learn_from=self._train)
-        independent = self._look(self._shuffled(), "independent columns")
-        looks = [self._sample(number) for number in range(self._samples)]
-        measures = self._measures(looks, real, independent) | self._likelihoods()
-        self._tell(1.0, "done")
-        few = [self._few_figures(place, looks) for place in range(len(self._few))]
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns that both tables have."""
+        return [name for name in self.real.typed.names if name in self.held.typed.names]
+
+    @cached_property
+    def measuring(self) -> Measuring:
+        """The real rows that samples are held against."""
+        train, test = (rows.typed.only(self.names) for rows in (self.real, self.held))
+        return Measuring(train, test, self.is_new, self.wanted if self.wanted in self.names else None)
+
+    def evaluation(self, tell: Told) -> Evaluation:
+        """Measure all, and put it together."""
+        measuring = self.measuring
+        work = Work(tell, measuring.cost(self.samples) + 3 * self.samples + 2)
+        real, independent = measuring.real(work), measuring.independent(work)
+        samples = [self._sample(number, work) for number in range(self.samples)]
+        work.next("log-likelihood", 2)
+        likelihoods = self._likelihoods()
+        tell(1.0, "done")
+        looks = [sample.found for sample in samples]
+        groups = len(measuring.groups)
+        few = [self._few(place, looks) for place in range(len(measuring.few))]
         return Evaluation(
-            release=f"{one_line(self._release.mechanism)}, {self._release.guarantee}",
-            rows={"train": self._train.size, "test": self._test.size, "sample": self._train.size},
-            samples=self._samples,
-            seed=self._seed,
-            target=self._target,
-            measures={name: measures[name] for name in MEASURES if name in measures},
-            columns=self._columns(looks, real, independent),
-            pairs=self._pairs(looks, real, independent),
-            groups=_worst(few[: len(self._groups)]),
-            rare=_worst(few[len(self._groups) :]),
-            rules=self._rule_figures(looks),
-            notes=tuple(self._notes()),
+            release=f"{one_line(self.release.mechanism)}, {self.release.guarantee}",
+            rows={"train": measuring.train.size, "test": measuring.test.size, "sample": measuring.train.size},
+            samples=self.samples,
+            seed=self.seed,
+            target=measuring.target,
+            measures=_measures(looks, real, independent) | likelihoods,
+            columns=self._columns(samples, real, independent),
+            pairs=_pairs(looks, real, independent),
+            groups=_worst(few[:groups]),
+            rare=_worst(few[groups:]),
+            rules=self._rules(samples),
+            notes=tuple(self._notes(has_density=bool(likelihoods))),
         )
 
-    # --- Looking
-
-    def _sample(self, number: int) -> _Looked:
-        """What one sample of the release is like."""
-        what = f"sample {number + 1} of {self._samples}"
-        self._next(f"{what}: drawing", 3)
-        frame = self._release.sample(self._train.size, seed=self._seed + number)
-        rows = typed(frame, self._release.schema).only(self._names)
-        self._drawn.append(rows)
-        broken = {rule: float(mask.mean()) for rule, mask in self._broken(frame).items()}
-        return self._look(rows, what, learn_from=rows, broken=broken)
-
-    def _broken(self, frame: Any) -> dict[str, Any]:
-        """By rule, and of any rule."""
-        found = broken_by_rule(frame, self._release.schema, self._rules)
-        return found | ({"": np.logical_or.reduce(list(found.values()))} if found else {})
-
-    def _look(
-        self,
-        rows: TypedRows,
-        what: str,
-        learn_from: TypedRows | None = None,
-        broken: Mapping[str, float] | None = None,
-    ) -> _Looked:
-        """All that is measured of some rows, and of what judges learn from some."""
-        learned: dict[str, float] = {}
-        figures: dict[str, float] = {}
-        if learn_from is not None:
-            self._next(f"{what}: judges", self._judge_cost)
-            figures = self._judged(learn_from)
-            learned = self._learned(learn_from, what)
-        self._next(f"{what}: tables", 2)
-        figures |= likeness(rows, self._train, tell_apart=self._has_lightgbm)
-        if learned:
-            figures["any_column"] = float(np.nanmean(list(learned.values())))
-        if self._is_new and learn_from is not None:
-            self._next(f"{what}: closest rows", 2)
-            figures |= self._closest(rows)
-        label = self._train.schema.label
-        inside = (
-            [label_distance(self._train, rows, label, each) for each in self._groups] if label in rows.codes else []
-        )
-        return _Looked(
-            figures=figures | ({} if not broken else {"broken_rules": broken[""]}),
-            learned=learned,
-            alone=column_distances(self._train, rows),
-            pairs=distances(self._train, rows, 2) if len(self._names) > 1 else {},
-            shares=[float(each.members(rows).mean()) for each in self._few],
-            inside=inside,
-            broken=broken or {},
-        )
-
-    def _closest(self, rows: TypedRows) -> dict[str, float]:
-        return real_closeness(self._train, rows) if rows is self._test else closeness(self._train, self._test, rows)
-
-    def _judged(self, rows: TypedRows) -> dict[str, float]:
-        """What judges of the target learn from rows."""
-        name = self._target
-        if name is None:
-            return {}
-        if name in rows.numbers:
-            return judge_number(rows, self._test, name, self._judges(REGRESSORS))
-        return judge_classes(rows, self._test, name, self._judges(JUDGES))
-
-    def _guessed(self) -> dict[str, float]:
-        """What judges would reach that know nothing."""
-        guessed = {"any_column": 0.5} | dict.fromkeys(JUDGES, 0.5)
-        if self._target in self._train.numbers:
-            constant = judge_constant(self._train, self._test, self._target)
-            guessed |= {f"{judge}_{end}": value for judge in REGRESSORS for end, value in constant.items()}
-        return guessed
-
-    def _learned(self, rows: TypedRows, what: str) -> dict[str, float]:
-        """The AUC of each column as the target of LightGBM."""
-        few, found = some(rows), {}
-        for name in self._targets:
-            self._next(f"{what}: learning {one_line(name)}", 1)
-            found[name] = column_score(few, self._test, name, median(self._train, name))
-        return found
-
-    def _shuffled(self) -> TypedRows:
-        """The train rows, every column in an order of its own."""
-        rng, rows = np.random.default_rng(SHUFFLE_SEED), self._train
-        return TypedRows(
-            rows.schema,
-            {name: rng.permutation(values) for name, values in rows.numbers.items()},
-            {name: rng.permutation(codes) for name, codes in rows.codes.items()},
-        )
+    def _sample(self, number: int, work: Work) -> _Sample:
+        what = f"sample {number + 1} of {self.samples}"
+        work.next(f"{what}: drawing", 3)
+        frame = self.release.sample(self.measuring.train.size, seed=self.seed + number)
+        rows = typed(frame, self.release.schema).only(self.names)
+        masks = broken_by_rule(frame, self.release.schema, self.rules)
+        if masks:
+            masks[ANY_RULE] = np.logical_or.reduce(list(masks.values()))
+        broken = {rule: float(mask.mean()) for rule, mask in masks.items()}
+        found = self.measuring.synthetic(rows, what, work)
+        if broken:
+            found = replace(found, figures={**found.figures, "broken_rules": broken[ANY_RULE]})
+        return _Sample(rows, found, broken)
 
     def _likelihoods(self) -> dict[str, Compared]:
         """The mean log density of test rows and of train rows; of neither where the test rows are not new."""
-        self._next("log-likelihood", 2)
-        if not self._is_new:
+        if not self.is_new:
             return {}
         try:
-            found = {"log_likelihood": self._held, "log_likelihood_train": self._real}
-            return {name: Compared.of([self._density(rows)]) for name, rows in found.items()}
+            tables = {"log_likelihood": self.held, "log_likelihood_train": self.real}
+            return {name: Compared.of([self._density(rows)]) for name, rows in tables.items()}
         except SfumatoError:  # the model has no density
             return {}
 
     def _density(self, rows: RealRows) -> float:
         """Over rows that have one: those that break a rule of the schema have none."""
         batches = [batch for batch in rows.some(LIKELIHOOD_ROWS).batches if batch.num_rows]
-        found = np.concatenate([self._release.log_density(batch) for batch in batches])
+        found = np.concatenate([self.release.log_density(batch) for batch in batches])
         return float(np.mean(found[np.isfinite(found)])) if np.isfinite(found).any() else float("nan")
 
-    # --- What was found
-
-    @property
-    def _few(self) -> list[Few]:
-        return [*self._groups, *self._rare]
-
-    def _measures(self, looks: Sequence[_Looked], real: _Looked, independent: _Looked) -> dict[str, Compared]:
-        names = dict.fromkeys(name for look in looks for name in look.figures)
-        floor = self._guessed() | dict(independent.figures)
-        found = {
-            name: Compared.of([look.figures[name] for look in looks], real.figures.get(name), floor.get(name))
-            for name in names
-        }
-        return {name: each for name, each in found.items() if not np.isnan(each.mean)}
-
-    def _columns(self, looks: Sequence[_Looked], real: _Looked, independent: _Looked) -> tuple[ColumnFigures, ...]:
+    def _columns(self, samples: Sequence[_Sample], real: Measured, independent: Measured) -> tuple[ColumnFigures, ...]:
         """Every column, the one whose tables with others are farthest off first."""
+        looks = [sample.found for sample in samples]
         figures = [
             ColumnFigures(
                 name,
-                _of(name, [each.alone for each in looks], real.alone, independent.alone),
-                _maybe(name, [each.together for each in looks], real.together, independent.together),
-                _maybe(name, [each.learned for each in looks], real.learned, {}),
+                _compared(name, [look.alone for look in looks], real.alone, independent.alone),
+                _maybe(name, [look.together for look in looks], real.together, independent.together),
+                _maybe(name, [look.learned for look in looks], real.learned, {}),
             )
-            for name in self._names
+            for name in self.names
         ]
         order = sorted(figures, key=lambda each: -(each.together or each.alone).excess)
-        return tuple(
-            ColumnFigures(each.name, each.alone, each.together, each.learned, self._shares(each.name, place))
-            for place, each in enumerate(order)
-        )
+        drawn = [replace(each, shares=self._shares(each.name, samples)) for each in order[:MOST_DRAWN]]
+        return (*drawn, *order[MOST_DRAWN:])
 
-    def _shares(self, name: str, place: int) -> Any:
-        return column_shares(name, self._train, self._drawn) if place < MOST_DRAWN else None
+    def _shares(self, name: str, samples: Sequence[_Sample]) -> Shares:
+        return column_shares(name, self.measuring.train, [sample.rows for sample in samples])
 
-    def _pairs(self, looks: Sequence[_Looked], real: _Looked, independent: _Looked) -> tuple[PairFigures, ...]:
-        """The pairs that are farthest off, beyond what real rows are."""
-        found = [
-            PairFigures((names[0], names[1]), _of(names, [e.pairs for e in looks], real.pairs, independent.pairs))
-            for names in real.pairs
-        ]
-        return tuple(sorted(found, key=lambda each: -each.distance.excess)[:WORST])
-
-    def _few_figures(self, place: int, looks: Sequence[_Looked]) -> FewFigures:
-        few = self._few[place]
-        real = float(few.members(self._train).mean())
-        shares = [look.shares[place] for look in looks]
+    def _few(self, place: int, looks: Sequence[Measured]) -> FewFigures:
+        few, train = self.measuring.few[place], self.measuring.train
+        real, shares = float(few.members(train).mean()), [look.shares[place] for look in looks]
         error = float(np.mean([relative_error(np.array([real]), np.array([share])) for share in shares]))
         inside = [look.inside[place] for look in looks if place < len(look.inside)]
-        title = few.title(self._train.schema)
-        return FewFigures(title, Compared.of(shares, real), error, float(np.mean(inside)) if inside else None)
+        label = float(np.mean(inside)) if inside else None
+        return FewFigures(few.title(train.schema), Compared.of(shares, real), error, label)
 
-    def _rule_figures(self, looks: Sequence[_Looked]) -> tuple[RuleFigures, ...]:
-        real = self._real.broken(self._rules)
-        rules = [rule for rule in looks[0].broken if rule]
-        return tuple(
-            RuleFigures(rule, Compared.of([look.broken[rule] for look in looks], real.get(rule))) for rule in rules
-        )
+    def _rules(self, samples: Sequence[_Sample]) -> tuple[RuleFigures, ...]:
+        rules = [rule for rule in samples[0].broken if rule != ANY_RULE]
+        real = self.real.broken(self.rules) if rules else {}
+        broken = {rule: [sample.broken[rule] for sample in samples] for rule in rules}
+        return tuple(RuleFigures(rule, Compared.of(broken[rule], real.get(rule))) for rule in rules)
 
     # --- What to say beside
 
-    def _notes(self) -> Iterable[str]:
-        yield from self._notes_of_rows("train", self._real)
-        if self._is_new:
-            yield from self._notes_of_rows("test", self._held)
+    def _notes(self, has_density: bool) -> Iterator[str]:
+        yield from _drawn("train", self.real)
+        if self.is_new:
+            yield from _drawn("test", self.held)
+            if not has_density:
+                yield "The release has no density. Left out: log-likelihood of held-out rows."
         else:
             yield (
                 "No test rows: a fifth of the train rows, drawn with a fixed seed, stands in for them. These rows were "
                 "in the fit, so judges may score too well. Left out: log-likelihood of held-out rows, closest rows."
             )
-        if not self._has_lightgbm:
+        if not self.measuring.has_lightgbm:
             yield (
                 "LightGBM is not installed (pip install 'sfumato[evaluate]'). Left out: its judge, any column, told "
                 "apart; the other judges are there."
             )
-        if self._target is None:
+        if self.measuring.target is None:
             yield "The release has no label and no target was named: no judges of one column."
-        schema = self._release.schema
-        if wanting := [one_line(name) for name in schema.columns if name not in self._names]:
-            yield f"Computed from other columns and not in the tables, so not compared: {', '.join(wanting)}."
-        if 0 < len(self._targets) < len(self._names):
-            yield f"Any column: {len(self._targets)} of {len(self._names)} columns were targets, drawn at random."
-        pairs = len(self._names) * (len(self._names) - 1) // 2
-        if pairs > MOST_TABLES[2]:
-            yield f"Pairs of columns: {MOST_TABLES[2]:,} of {pairs:,} were looked at, drawn at random."
-        if schema.unit is not None:
+        yield from self._notes_of_columns()
+        unit = self.release.schema.unit
+        if unit is not None:
             yield (
-                f"The release counts at most {schema.unit.rows} rows of each {one_line(schema.unit.column)}; real rows "
-                "are compared as they stand in the tables."
+                f"The release counts at most {unit.rows} rows of each {one_line(unit.column)}; real rows are compared "
+                "as they stand in the tables."
             )
 
-    def _notes_of_rows(self, what: str, rows: RealRows) -> Iterable[str]:
-        if rows.drawn:
-            yield f"Of {rows.total:,} {what} rows {rows.size:,} were drawn evenly, with a fixed seed."
-        if rows.unlabelled:
-            yield f"{rows.unlabelled:,} {what} rows without a label that the schema knows are left out, as in a fit."
-
-    # --- Work and how far it is
-
-    def _judges(self, names: Sequence[str]) -> list[str]:
-        return [name for name in names if name != "lightgbm" or self._has_lightgbm]
-
-    def _find_targets(self) -> list[str]:
-        """The columns that LightGBM is to learn: all, or of a wide table some."""
-        if not self._has_lightgbm or len(self._names) < 2:
-            return []
-        most = max(FEWEST_TARGETS, MOST_LEARNED // (min(self._train.size, MOST_EVALUATED) * len(self._names)))
-        drawn = set(np.random.default_rng(SHUFFLE_SEED).permutation(len(self._names))[:most].tolist())
-        return [name for place, name in enumerate(self._names) if place in drawn]
-
-    @property
-    def _judge_cost(self) -> float:
-        return 0.0 if self._target is None else 5.0
-
-    def _all_work(self) -> float:
-        """In pieces of about a second, of a table like UCI Adult."""
-        passes = self._samples + 1
-        closest = 2 * passes if self._is_new else 0
-        return passes * (self._judge_cost + len(self._targets) + 2) + closest + 2 + 3 * self._samples + 2
-
-    def _next(self, what: str, cost: float) -> None:
-        self._tell(min(self._done / self._cost, 1.0), what)
-        self._done += cost
+    def _notes_of_columns(self) -> Iterator[str]:
+        wanting = [one_line(name) for name in self.release.schema.columns if name not in self.names]
+        if wanting:
+            yield f"Computed from other columns and not in the tables, so not compared: {', '.join(wanting)}."
+        targets, columns = len(self.measuring.targets), len(self.names)
+        if 0 < targets < columns:
+            yield f"Any column: {targets} of {columns:,} columns were targets, drawn with a fixed seed."
+        pairs = columns * (columns - 1) // 2
+        if pairs > MOST_TABLES[2]:
+            yield f"Pairs of columns: {MOST_TABLES[2]:,} of {pairs:,} were looked at, drawn with a fixed seed."
 
 
-def _of(key: Any, samples: Sequence[Mapping[Any, float]], real: Mapping[Any, float], other: Mapping[Any, float]) -> Any:
-    return Compared.of([each[key] for each in samples], real.get(key), other.get(key))
+def _drawn(what: str, rows: RealRows) -> Iterator[str]:
+    if rows.drawn:
+        yield f"Of {rows.total:,} {what} rows {rows.size:,} were drawn evenly, with a fixed seed."
+    if rows.unlabelled:
+        yield f"{rows.unlabelled:,} {what} rows without a label that the schema knows are left out, as in a fit."
 
 
-def _maybe(key: Any, samples: Sequence[Mapping[Any, float]], real: Any, other: Any) -> Compared | None:
-    return _of(key, samples, real, other) if key in samples[0] else None
+def _measures(looks: Sequence[Measured], real: Measured, independent: Measured) -> dict[str, Compared]:
+    names = [name for name in MEASURES if name in looks[0].figures]
+    found = {
+        name: _compared(name, [look.figures for look in looks], real.figures, independent.figures) for name in names
+    }
+    return {name: each for name, each in found.items() if not np.isnan(each.mean)}
+
+
+def _pairs(looks: Sequence[Measured], real: Measured, independent: Measured) -> tuple[PairFigures, ...]:
+    """The pairs that are farthest off, beyond what real rows are."""
+    samples = [look.pairs for look in looks]
+    found = [
+        PairFigures((names[0], names[1]), _compared(names, samples, real.pairs, independent.pairs))
+        for names in real.pairs
+    ]
+    return tuple(sorted(found, key=lambda each: -each.distance.excess)[:WORST])
 
 
 def _worst(few: Sequence[FewFigures]) -> tuple[FewFigures, ...]:
     return tuple(sorted(few, key=lambda each: (-each.error, -(each.share.real or 0.0)))[:WORST])
+
+
+def _compared(
+    key: Any, samples: Sequence[Mapping[Any, float]], real: Mapping[Any, float], independent: Mapping[Any, float]
+) -> Compared:
+    return Compared.of([each[key] for each in samples], real.get(key), independent.get(key))
+
+
+def _maybe(
+    key: Any, samples: Sequence[Mapping[Any, float]], real: Mapping[Any, float], independent: Mapping[Any, float]
+) -> Compared | None:
+    return _compared(key, samples, real, independent) if key in samples[0] else None

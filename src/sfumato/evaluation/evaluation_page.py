@@ -8,8 +8,8 @@ from importlib.resources import files
 
 from sfumato.evaluation.closest_rows import NOT_PRIVACY
 from sfumato.evaluation.column_shares import Shares
-from sfumato.evaluation.evaluation_text import PLAIN, about, cells, section_title, share, summary
-from sfumato.evaluation.measures import CLOSEST, MEASURES, SECTIONS, Measure
+from sfumato.evaluation.evaluation_text import PLAIN_FIGURE, about, cells, section_title, share, summary
+from sfumato.evaluation.measures import CLOSEST, MEASURES, MEASURE_SECTIONS, Measure
 from sfumato.evaluation.release_evaluation import PRIVATE, ColumnFigures, Compared, Evaluation, FewFigures
 from sfumato.text import one_line
 
@@ -67,7 +67,7 @@ def page(found: Evaluation) -> str:
 
 def _sections(found: Evaluation) -> Iterable[tuple[str, str, str]]:
     """Their ids, titles and contents; those that have any."""
-    for place, (title, measures) in enumerate(SECTIONS.items()):
+    for place, (title, measures) in enumerate(MEASURE_SECTIONS.items()):
         shown = [name for name in measures if name in found.measures]
         if shown:
             note = f"<p>{escape(NOT_PRIVACY)}</p>" if measures is CLOSEST else ""
@@ -103,7 +103,11 @@ def _measures(found: Evaluation, names: Sequence[str]) -> str:
 def _pairs(found: Evaluation) -> str:
     heads = ("pair", "release", "±", "real rows", "independent", "independent to real")
     rows = [
-        (f"{_text(each.names[0])} x {_text(each.names[1])}", *cells(each.distance, PLAIN), _strip(each.distance, PLAIN))
+        (
+            f"{_text(each.names[0])} × {_text(each.names[1])}",
+            *cells(each.distance, PLAIN_FIGURE),
+            _strip(each.distance, PLAIN_FIGURE),
+        )
         for each in found.pairs
     ]
     return _table("Total-variation distance of their tables, by how far it exceeds that of real rows.", heads, rows)
@@ -180,7 +184,7 @@ def _columns(found: Evaluation) -> str:
     rows = []
     for each in found.columns:
         parts = (each.alone, each.together, each.learned)
-        pairs = [("-", "-") if part is None else cells(part, PLAIN)[::2] for part in parts]
+        pairs = [("-", "-") if part is None else cells(part, PLAIN_FIGURE)[::2] for part in parts]
         rows.append((_text(each.name), *(cell for pair in pairs for cell in pair)))
     caption = "Total-variation distance of each column alone and in tables with each other column; AUC as a target."
     cards = "".join(_card(each) for each in found.columns if each.shares is not None)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from sfumato.evaluation.closest_rows import NOT_PRIVACY
-from sfumato.evaluation.measures import CLOSEST, MEASURES, SECTIONS, Measure
+from sfumato.evaluation.measures import CLOSEST, MEASURES, MEASURE_SECTIONS, Measure
 from sfumato.evaluation.release_evaluation import PRIVATE, Compared, Evaluation, FewFigures
 from sfumato.text import one_line
 
 SCREEN_WIDTH = 100
 TOLD_ROWS = 8  # of each list of the worst
-PLAIN = Measure("", False)
+PLAIN_FIGURE = Measure("", False)
 HEADS = ("release", "\u00b1", "real rows", "independent")
 
 
@@ -25,7 +25,7 @@ def lines(found: Evaluation) -> Iterator[str]:
     yield ""
     for sentence in summary(found):
         yield from _wrapped(sentence)
-    for title, names in SECTIONS.items():
+    for title, names in MEASURE_SECTIONS.items():
         shown = {name: found.measures[name] for name in names if name in found.measures}
         if shown:
             yield from _measures(section_title(title, found), shown)
@@ -118,13 +118,13 @@ def _columns(found: Evaluation) -> Iterator[str]:
     rows = []
     for each in found.columns[:TOLD_ROWS]:
         parts = (each.alone, each.together, each.learned)
-        pairs = [("-", "-") if part is None else cells(part, PLAIN)[::2] for part in parts]
+        pairs = [("-", "-") if part is None else cells(part, PLAIN_FIGURE)[::2] for part in parts]
         rows.append((one_line(each.name), *(cell for pair in pairs for cell in pair)))
     yield from _table("Worst columns: distance alone and in tables with others, AUC as a target", heads, rows)
 
 
 def _pairs(found: Evaluation) -> Iterator[str]:
-    rows = [(_pair(each.names), *cells(each.distance, PLAIN)) for each in found.pairs[:TOLD_ROWS]]
+    rows = [(_pair(each.names), *cells(each.distance, PLAIN_FIGURE)) for each in found.pairs[:TOLD_ROWS]]
     yield from _table("Worst pairs: distance of their tables", ("pair", *HEADS), rows)
 
 
@@ -149,7 +149,7 @@ def _rules(found: Evaluation) -> Iterator[str]:
 
 
 def _pair(names: tuple[str, str]) -> str:
-    return f"{one_line(names[0])} x {one_line(names[1])}"
+    return f"{one_line(names[0])} × {one_line(names[1])}"
 
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

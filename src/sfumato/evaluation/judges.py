@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.evaluation.typed_rows import TypedRows
+from sfumato.evaluation.typed_rows import TypedRows, gaps_allowed
 from sfumato.schema.layout import FloatArray, IntArray
 
-JUDGES = ("lightgbm", "logistic", "forest")
+CLASSIFIERS = ("lightgbm", "logistic", "forest")
 FEWEST_OF_A_CLASS = 20  # test rows, for an AUC that says something
 MOST_TRAINING_ROWS = 50_000  # the judges see no more: more rows would cost hours and say the same
 QUICK_TREES = 30  # of LightGBM, where every column is a target
@@ -43,7 +43,9 @@ def judge_label(train: TypedRows, test: TypedRows) -> dict[str, float]:
     return judge_classes(train, test, label(train))
 
 
-def judge_classes(train: TypedRows, test: TypedRows, name: str, judges: Sequence[str] = JUDGES) -> dict[str, float]:
+def judge_classes(
+    train: TypedRows, test: TypedRows, name: str, judges: Sequence[str] = CLASSIFIERS
+) -> dict[str, float]:
     """What classifiers learn of a column from some rows.
 
     Args:
@@ -93,7 +95,8 @@ def any_column(train: TypedRows, test: TypedRows, real: TypedRows) -> float:
     """
     train = some(train)
     scores = [column_score(train, test, name, median(real, name)) for name in train.names]
-    return float(np.nanmean(scores))
+    with gaps_allowed():
+        return float(np.nanmean(scores))
 
 
 def column_score(train: TypedRows, test: TypedRows, name: str, middle: float) -> float:
@@ -209,7 +212,8 @@ def some(rows: TypedRows, most: int = MOST_TRAINING_ROWS) -> TypedRows:
 def design(train: TypedRows, test: TypedRows, names: list[str]) -> tuple[FloatArray, FloatArray]:
     """Numbers and one-hot categories, standardised by the rows to train on; missing numbers at their mean."""
     raw = [np.column_stack([block for name in names for block in _columns(rows, name)]) for rows in (train, test)]
-    mean, spread = np.nanmean(raw[0], axis=0), np.nanstd(raw[0], axis=0, ddof=1) + 1e-9
+    with gaps_allowed():
+        mean, spread = np.nanmean(raw[0], axis=0), np.nanstd(raw[0], axis=0, ddof=1) + 1e-9
     one, two = (np.nan_to_num((each - mean) / spread) for each in raw)
     return one, two
 

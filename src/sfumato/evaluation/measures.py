@@ -57,7 +57,7 @@ TABLES = {
         "contingency", True, 3, "How like tables of two categories are, as SDMetrics has it; 1 is best."
     ),
 }
-FEW = {
+THE_FEW = {
     "rare_covered": Measure(
         "rare values there", True, 3, "Share of the rare values (below 1 % of rows) that come at all."
     ),
@@ -74,7 +74,9 @@ FEW = {
 }
 OTHERS = {
     "broken_rules": Measure("broken rules", False, 4, "Share of rows that break a rule."),
-    "log_likelihood": Measure("log-likelihood", True, 2, "Mean log density of held-out rows, in nats a row."),
+    "log_likelihood": Measure(
+        "log-likelihood", True, 2, "Mean log density of held-out rows that keep the rules, in nats."
+    ),
     "log_likelihood_train": Measure(
         "log-likelihood, train", True, 2, "The same of train rows: much more than of held-out ones would be memory."
     ),
@@ -89,11 +91,11 @@ CLOSEST = {
     "closest": Measure("distance to closest", True, 3, "Median distance to the closest train row."),
     "copies": Measure("equal to a train row", False, 4, "Share of rows that equal a train row in every cell."),
 }
-SECTIONS = {
+MEASURE_SECTIONS = {
     "What models learn from the rows": LEARNING,
     "How like real rows they are": TABLES,
-    "The few": FEW,
+    "The few": THE_FEW,
     "Rules and likelihood": OTHERS,
     "Distance to the closest record": CLOSEST,
 }
-MEASURES = LEARNING | TABLES | FEW | OTHERS | CLOSEST
+MEASURES = LEARNING | TABLES | THE_FEW | OTHERS | CLOSEST

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.evaluation.table_distances import counted, distance, tables
-from sfumato.evaluation.typed_rows import TypedRows
+from sfumato.evaluation.typed_rows import TypedRows, gaps_allowed
 from sfumato.schema.layout import FloatArray
 
 
@@ -50,7 +50,8 @@ def contingency_similarity(real: TypedRows, synthetic: TypedRows) -> float:
 def _correlations(rows: TypedRows, names: list[str]) -> FloatArray:
     """Pearson correlations, missing numbers at their column's mean."""
     values = np.column_stack([rows.numbers[name] for name in names])
-    centred = np.nan_to_num(values - np.nanmean(values, axis=0))
+    with gaps_allowed():
+        centred = np.nan_to_num(values - np.nanmean(values, axis=0))
     spread = np.sqrt((centred**2).sum(axis=0))
     scaled = centred / np.where(spread > 0, spread, 1.0)
     return np.asarray(scaled.T @ scaled, dtype=np.float64)

@@ -21,7 +21,7 @@ from sfumato.tables.coding import code_label
 from sfumato.tables.table import Table
 from sfumato.tables.typed import typed_columns
 
-MOST_CELLS = 20_000_000  # of a table in memory: fewer rows of a wide one
+CELLS_IN_MEMORY = 20_000_000  # of a table in memory: fewer rows of a wide one
 HELD_OUT, SPLIT_SEED = 0.2, 18  # of the train rows, where there are no test rows
 
 
@@ -94,7 +94,7 @@ def read_rows(table: Any, schema: Schema, most: int) -> RealRows:
     """
     opened, layout = open_table(table), Layout.of(schema)
     names = _names(opened, schema, layout)
-    sample = RowSample(max(1, min(most, MOST_CELLS // len(names))))
+    sample = RowSample(max(1, min(most, CELLS_IN_MEMORY // len(names))))
     total = 0
     for batch in map(filterable, opened.batches(names)):
         sample.add(batch)

@@ -1,4 +1,4 @@
-"""What an evaluation found. Private: it was computed from real rows, without noise."""
+"""What an evaluation found. Private: it was computed from the rows, without noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sfumato.evaluation.closest_rows import NOT_PRIVACY
 from sfumato.evaluation.column_shares import Shares
 from sfumato.evaluation.measures import MEASURES
 
-PRIVATE = "PRIVATE: computed from real rows, without noise. Do not publish it."
+PRIVATE = "PRIVATE: computed from the rows, without noise. Do not publish it."
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,11 @@ class Evaluation:
         notes: What was left out, drawn or read in another way, in words.
 
     Example:
-        >>> import numpy as np, pandas as pd, sfumato as sf
-        >>> schema = {"columns": {"age": {"type": "number", "min": 0, "max": 99, "step": 1}}}
-        >>> ages = pd.DataFrame({"age": np.arange(1000) % 80})
-        >>> found = sf.evaluate(sf.fit(ages, schema, epsilon=1, delta=1e-6), train=ages[:500], test=ages[500:])
+        >>> found = Evaluation("mixture", {"train": 9, "test": 9, "sample": 9}, 1, 0, None, {"tv1": Compared(0.25)})
+        >>> found
+        Evaluation(PRIVATE, mixture; 1 measures, 1 samples)
         >>> found.to_dict()["private"]
-        'PRIVATE: computed from real rows, without noise. Do not publish it.'
+        'PRIVATE: computed from the rows, without noise. Do not publish it.'
     """
 
     release: str

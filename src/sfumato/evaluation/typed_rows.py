@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -143,6 +145,14 @@ def numbers(cells: pd.Series[Any], column: Column) -> FloatArray:
 def places(cells: pd.Series[Any], column: Column) -> IntArray:
     """Cells of a listed column as places among its levels, `len(levels)` where they are none of them."""
     return _places(_arrays(cells), column)
+
+
+@contextmanager
+def gaps_allowed() -> Iterator[None]:
+    """No warning of columns in which nothing is known: what is computed of them is NaN."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 def listed(column: Column) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.evaluation.measures import MEASURES, MEASURE_SECTIONS
+from sfumato.evaluation.measures import MEASURE_SECTIONS, MEASURES
 
 
 def test_every_measure_is_told_once() -> None:

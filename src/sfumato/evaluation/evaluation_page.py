@@ -9,7 +9,7 @@ from importlib.resources import files
 from sfumato.evaluation.closest_rows import NOT_PRIVACY
 from sfumato.evaluation.column_shares import Shares
 from sfumato.evaluation.evaluation_text import PLAIN_FIGURE, about, cells, section_title, share, summary
-from sfumato.evaluation.measures import CLOSEST, MEASURES, MEASURE_SECTIONS, Measure
+from sfumato.evaluation.measures import CLOSEST, MEASURE_SECTIONS, MEASURES, Measure
 from sfumato.evaluation.release_evaluation import PRIVATE, ColumnFigures, Compared, Evaluation, FewFigures
 from sfumato.text import one_line
 

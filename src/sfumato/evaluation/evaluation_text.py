@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from sfumato.evaluation.closest_rows import NOT_PRIVACY
-from sfumato.evaluation.measures import CLOSEST, MEASURES, MEASURE_SECTIONS, Measure
+from sfumato.evaluation.measures import CLOSEST, MEASURE_SECTIONS, MEASURES, Measure
 from sfumato.evaluation.release_evaluation import PRIVATE, Compared, Evaluation, FewFigures
 from sfumato.text import one_line
 

@@ -14,6 +14,7 @@ from sfumato.cli.mechanism_options import FitCommand, PlanCommand
 from sfumato.cli.opening import TableCommand
 from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
+from sfumato.cli.verb_command import Verbs
 from sfumato.cli.verbs import (
     ask,
     audit,
@@ -35,15 +36,17 @@ from sfumato.cli.verbs import (
 )
 from sfumato.errors import SfumatoError
 
-app = typer.Typer(
+app = Verbs(
     name="sfumato",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Turn a private table into a differentially private model of it, and synthetic rows.\n\n"
     "Start with `sfumato demo`. For a table of your own: draft a schema with `sfumato schema`, say what of it is "
     "public with `sfumato confirm`, see by `sfumato check` what of the table it cannot read, look at "
     "`sfumato plan`, then `sfumato fit`, `sfumato sample` and `sfumato ask`.",
+    epilog="Exit codes: 0 done; 1 found wanting (check: not ready; audit: a violation); 2 refused, with one line on "
+    "stderr, and nothing written; 3 the audit itself failed; 130 interrupted. Results are on stdout, all else on "
+    "stderr; nothing moves and nothing is coloured where no terminal is looking.",
 )
 
 INTERRUPTED = 130  # what typer makes of Ctrl-C

@@ -131,7 +131,7 @@ def test_wishes_are_solved_for_epsilon(folder: Path, call: Call) -> None:
         (("--epsilon", 1, "--guess", "age=400"), "a guess at the mean of 'age' must lie between 0 and 100, not 400"),
         (("--epsilon", 1, "--stays", 2), "--stays belongs to --periods"),
         (("--mean", "age=1", "--mean", "age=2"), "--mean is given twice; several columns have commas between"),
-        (("--epsilon", 1, "--periods", 0), "periods must be a whole number from 1 to 16384, not 0"),
+        (("--epsilon", 1, "--periods", 0), "--periods must be a whole number from 1 to 16384, not 0"),
     ],
 )
 def test_slips_get_one_line(options: tuple[object, ...], said: str, folder: Path, call: Call) -> None:

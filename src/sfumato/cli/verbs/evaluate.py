@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -52,7 +50,7 @@ def evaluate(
         check_writable(html)
     made = load(release)
     known, new = opened(context, train), None if test is None else opened(context, test)
-    with _fractions() as progress:
+    with working("evaluating") as reach:
         found = compare(
             made,
             train=known,
@@ -62,7 +60,7 @@ def evaluate(
             samples=samples,
             seed=seed,
             quick=quick,
-            progress=progress,
+            progress=reach,
         )
     if html is not None:
         with replacing(html) as place:
@@ -84,17 +82,3 @@ def _check_files(release: Path, train: str, test: str | None, html: Path | None)
     for place in (str(release), train, *([] if test is None else [test])):
         if html is not None and real_path(html) == real_path(place):
             raise ArgumentError(f"--html {html} is one of the files that are read; write the page somewhere else")
-
-
-@contextmanager
-def _fractions() -> Iterator[Callable[[float, str], None]]:
-    """A progress display that hears fractions and what comes next."""
-    with working("evaluating", total=1.0) as advance:
-        done = 0.0
-
-        def tell(fraction: float, what: str) -> None:
-            nonlocal done
-            advance(fraction - done, what)
-            done = fraction
-
-        yield tell

@@ -11,7 +11,7 @@ from sfumato.cli.interrupts import interruptible
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Data, Delta, Json, Rows
-from sfumato.cli.progress import tell, working
+from sfumato.cli.progress import rounds, working
 from sfumato.cli.releases import release_data
 from sfumato.cli.verbs.fit import NOTHING_WRITTEN, SEE_CHECK, check_output
 
@@ -50,7 +50,7 @@ def update(
     check_output(output, counted_in)
     check_writable(output)
     source = opened(context, data)
-    with working("fitting"), interruptible(counted_in, NOTHING_WRITTEN):
+    with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN):
         made = run(
             before,
             source,
@@ -60,7 +60,7 @@ def update(
             rows=rows,
             ledger=counted_in,
             dataset=dataset,
-            progress=tell,
+            progress=rounds(reach),
             insecure_seed=insecure_seed,
         )
         made.save(output)

@@ -87,7 +87,7 @@ def section_title(title: str, found: Evaluation) -> str:
 def cells(figure: Compared, measure: Measure) -> tuple[str, str, str, str]:
     """A figure as it is shown: mean, spread, of real rows, of independent columns."""
     values = (figure.mean, figure.sd, figure.real, figure.independent)
-    one, two, three, four = ("-" if value is None else f"{value:.{measure.digits}f}" for value in values)
+    one, two, three, four = ("-" if value is None else f"{value:z.{measure.digits}f}" for value in values)
     return one, two, three, four
 
 

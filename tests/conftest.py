@@ -15,7 +15,7 @@ from hypothesis import settings
 from sfumato.mechanisms.pairs.tilting import PoolSize
 
 HERE = Path(__file__).parent
-SLOW_FOLDERS = ("docs", "experiments", "published", "training")  # every test in them is marked slow
+SLOW_FOLDERS = ("browser", "docs", "experiments", "published", "training")  # every test in them is marked slow
 
 settings.register_profile("explore", deadline=None)
 settings.register_profile("repeat", deadline=None, derandomize=True)

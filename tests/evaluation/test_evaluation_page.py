@@ -46,7 +46,7 @@ def test_private_is_on_every_view() -> None:
     """In the title and a bar that stays, in every heading and picture, and in the margin of every printed sheet."""
     assert "<title>PRIVATE" in PAGE
     assert re.search(r"\.private \{[^}]*position: sticky", PAGE)
-    assert '<p class="private"' in PAGE
+    assert '<header class="private">' in PAGE
     parts = re.findall(r"<h2 .*?</h2>|<figcaption>.*?</figcaption>", PAGE)
     assert len(parts) == 10
     assert all("PRIVATE" in part for part in parts)

@@ -49,7 +49,7 @@ def page(found: Evaluation) -> str:
 <style>{style}</style>
 </head>
 <body>
-<p class="private" role="note"><strong>PRIVATE</strong>{escape(PRIVATE.removeprefix("PRIVATE"))}</p>
+<header class="private"><strong>PRIVATE</strong>{escape(PRIVATE.removeprefix("PRIVATE"))}</header>
 <div class="watermark" aria-hidden="true">PRIVATE</div>
 <main>
 <h1>What a release is worth beside real rows</h1>
@@ -71,7 +71,7 @@ def _sections(found: Evaluation) -> Iterable[tuple[str, str, str]]:
         shown = [name for name in measures if name in found.measures]
         if shown:
             note = f"<p>{escape(NOT_PRIVACY)}</p>" if measures is CLOSEST else ""
-            yield f"measures-{place}", section_title(title, found), note + _measures(found, shown)
+            yield f"measures-{place}", section_title(title, found), note + _measures(found, title, shown)
     if found.columns:
         yield "columns", "Columns, the worst first", _columns(found)
     if found.pairs:
@@ -89,15 +89,15 @@ def _sections(found: Evaluation) -> Iterable[tuple[str, str, str]]:
 # --- Tables
 
 
-def _measures(found: Evaluation, names: Sequence[str]) -> str:
+def _measures(found: Evaluation, title: str, names: Sequence[str]) -> str:
     heads = ("measure", "release", "±", "real rows", "independent", "better is", "independent to real")
     rows = []
     for name in names:
         measure, figure = MEASURES[name], found.measures[name]
         better = "more" if measure.more_is_better else "less"
-        title = f"{escape(measure.title)}<small>{escape(measure.about)}</small>"
-        rows.append((title, *cells(figure, measure), better, _strip(figure, measure)))
-    return _table("Figures of the release beside those of real rows and of independent columns.", heads, rows)
+        told = f"{escape(measure.title)}<small>{escape(measure.about)}</small>"
+        rows.append((told, *cells(figure, measure), better, _strip(figure, measure)))
+    return _table(f"{title}: the release beside real rows and independent columns.", heads, rows)
 
 
 def _pairs(found: Evaluation) -> str:

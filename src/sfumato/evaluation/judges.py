@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -230,8 +229,12 @@ def plainly_named(rows: Any) -> Any:
 
 
 def has_lightgbm() -> bool:
-    """Whether LightGBM is installed."""
-    return find_spec("lightgbm") is not None
+    """Whether LightGBM is installed, and finds the libraries that it needs itself."""
+    try:
+        import lightgbm  # noqa: F401
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def lightgbm(kind: str = "LGBMClassifier", **options: Any) -> Any:

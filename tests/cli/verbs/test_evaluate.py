@@ -39,6 +39,16 @@ def test_as_json_with_a_number_as_target(tables: Path, call: Call) -> None:
     assert found["output"] is None
 
 
+def test_an_interrupt_leaves_nothing(tables: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sfumato.evaluation.evaluating.read_rows", stop)
+    result = call(*EVALUATE, "--html", "r.html")
+    assert (result.code, result.out, result.err) == (130, "", "interrupted: nothing was written\n")
+    assert not Path("r.html").exists()
+
+
 @pytest.mark.slow
 def test_without_test_rows_it_says_so(tables: Path, call: Call) -> None:
     assert "Note: No test rows" in call(*EVALUATE).out

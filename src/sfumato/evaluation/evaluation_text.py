@@ -52,8 +52,8 @@ def about(found: Evaluation) -> str:
     return (
         f"{samples} of {rows['sample']:,} rows (seeds from {found.seed}) beside {rows['train']:,} train and "
         f"{rows['test']:,} test rows. {spread if found.samples > 1 else ''}Real rows: judges trained on train rows; "
-        "for all else test rows held against train rows. Independent: every column drawn by itself, and judges that "
-        "guess."
+        "for all else test rows held against train rows, as many as of the samples and of independent columns (every "
+        "column drawn by itself, and judges that guess)."
     )
 
 

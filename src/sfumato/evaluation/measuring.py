@@ -101,6 +101,11 @@ class Measuring:
         """Whether LightGBM can be a judge."""
         return has_lightgbm()
 
+    @property
+    def size(self) -> int:
+        """How many rows are held against the train rows: as many of each kind, for the same sampling error."""
+        return min(self.train.size, self.test.size)
+
     @cached_property
     def groups(self) -> list[Few]:
         """The small groups of the train rows."""
@@ -156,11 +161,12 @@ class Measuring:
         work.next(f"{what}: tables", 2)
         label = self.train.schema.label
         with_label = self.groups if label in rows.codes else []
+        alike = some(rows, self.size)
         return Measured(
-            figures={**learned.figures, **likeness(rows, self.train, tell_apart=self.has_lightgbm)},
+            figures={**learned.figures, **likeness(alike, self.train, tell_apart=self.has_lightgbm)},
             learned=learned.learned,
-            alone=column_distances(self.train, rows),
-            pairs=distances(self.train, rows, 2) if len(rows.names) > 1 else {},
+            alone=column_distances(self.train, alike),
+            pairs=distances(self.train, alike, 2) if len(rows.names) > 1 else {},
             shares=[float(each.members(rows).mean()) for each in self.few],
             inside=[label_distance(self.train, rows, label or "", each) for each in with_label],
         )

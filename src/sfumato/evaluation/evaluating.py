@@ -1,8 +1,8 @@
 """`sf.evaluate`: one release beside real rows.
 
 Every measure is taken of some samples of the release, of real rows (test rows held against train rows: the best that
-can be hoped for, with the sampling error of that many rows) and of independent columns (each column of the train rows
-shuffled by itself: what a release without any relation between columns would be worth).
+can be hoped for, with the sampling error of that many rows) and of independent columns (each column drawn by itself
+from the train rows: what a release without any relation between columns would be worth).
 """
 
 from __future__ import annotations

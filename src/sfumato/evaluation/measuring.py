@@ -148,14 +148,14 @@ class Measuring:
         return _with(found, closeness(self.train, self.test, rows))
 
     def independent(self, work: Work) -> Measured:
-        """What the train rows are like with every column in an order of its own, and what judges reach that guess."""
+        """What rows are like whose columns are drawn each by itself, and what judges reach that guess."""
         rng, rows = np.random.default_rng(TARGET_SEED), self.train
-        shuffled = TypedRows(
+        drawn = TypedRows(
             rows.schema,
-            {name: rng.permutation(values) for name, values in rows.numbers.items()},
-            {name: rng.permutation(codes) for name, codes in rows.codes.items()},
+            {name: rng.choice(values, self.size) for name, values in rows.numbers.items()},
+            {name: rng.choice(codes, self.size) for name, codes in rows.codes.items()},
         )
-        return _with(self._measured(shuffled, "independent columns", Measured({}), work), self._guessed())
+        return _with(self._measured(drawn, "independent columns", Measured({}), work), self._guessed())
 
     def _measured(self, rows: TypedRows, what: str, learned: Measured, work: Work) -> Measured:
         work.next(f"{what}: tables", 2)

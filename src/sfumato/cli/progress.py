@@ -46,14 +46,20 @@ def working(what: str) -> Iterator[Reach]:
 def _columns() -> list[Any]:
     from rich import progress
 
+    class Left(progress.TimeRemainingColumn):
+        """The time left, in words, where it can be told."""
+
+        def render(self, task: progress.Task) -> Any:
+            found = super().render(task)
+            return found if task.total is None else found.append(" left")
+
     return [
         progress.SpinnerColumn(),
         progress.TextColumn("{task.description}", markup=False),  # a name may have brackets
         progress.BarColumn(),
         progress.TaskProgressColumn(),
         progress.TimeElapsedColumn(),
-        progress.TimeRemainingColumn(),
-        progress.TextColumn("left"),
+        Left(),
     ]
 
 

@@ -11,7 +11,7 @@ from sfumato.cli.output import print_json, say
 from sfumato.cli.parameters import Json
 from sfumato.cli.progress import counted, working
 
-PARTS = 4  # of the demo, of which three are told: it begins each with a line
+DEMO_PARTS = 4  # of the demo, of which three are told: it begins each with a line
 
 
 def demo(
@@ -22,7 +22,7 @@ def demo(
     from sfumato.demo import run_demo
 
     with working("running the demo") as reach:
-        further = counted(reach, PARTS)
+        further = counted(reach, DEMO_PARTS)
 
         def tell(line: str) -> None:
             say(line)

@@ -13,10 +13,10 @@ from typer.core import TyperCommand
 from sfumato.errors import ArgumentError, MissingExtraError
 
 # An argument at the beginning of a message: `epsilon must be ...`, `given: ...`, `ledger and dataset belong together`.
-ONE = re.compile(r"[a-z_]+(?=: | (?:must|lies?|is for|needs|kept|=|') ?)")
-SEVERAL = re.compile(r"(?:[a-z_]+, )*[a-z_]+ and [a-z_]+(?= (?:are two|belong)\b)")
-SETTING = re.compile(r"\b([a-z_]+)='([\w.-]+)'")  # adapt='labels'
-NAME = re.compile(r"[a-z_]+(?= and |, |$)")
+ONE_ARGUMENT = re.compile(r"[a-z_]+(?=: | (?:must|lies?|is for|needs|kept|=|') ?)")
+SEVERAL_ARGUMENTS = re.compile(r"(?:[a-z_]+, )*[a-z_]+ and [a-z_]+(?= (?:are two|belong)\b)")
+ARGUMENT_SET = re.compile(r"\b([a-z_]+)='([\w.-]+)'")  # adapt='labels'
+ARGUMENT = re.compile(r"[a-z_]+(?= and |, |$)")
 
 
 class Verb(TyperCommand):
@@ -76,18 +76,18 @@ def by_option(message: str, flags: Collection[str]) -> str:
         return f"--{typed}" if f"--{typed}" in found else found[0] if len(found) == 1 else None
 
     def first(found: re.Match[str]) -> str:
-        names = [flag(name) for name in NAME.findall(found[0])]
-        return found[0] if None in names else NAME.sub(lambda each: flag(each[0]) or "", found[0])
+        names = [flag(name) for name in ARGUMENT.findall(found[0])]
+        return found[0] if None in names else ARGUMENT.sub(lambda each: flag(each[0]) or "", found[0])
 
     def setting(found: re.Match[str]) -> str:
         option = flag(found[1])
         return found[0] if option is None else f"{option} {found[2]}"
 
-    for start in (SEVERAL, ONE):
+    for start in (SEVERAL_ARGUMENTS, ONE_ARGUMENT):
         if match := start.match(message):
             message = first(match) + message[match.end() :]
             break
-    return SETTING.sub(setting, message)
+    return ARGUMENT_SET.sub(setting, message)
 
 
 def completing(*known: str) -> Callable[[str], list[str]]:

@@ -28,12 +28,12 @@ _HOMES = {
     "Slicing": "sfumato.mechanisms",
     "Spending": "sfumato.progress",
     "Step": "sfumato.progress",
-    "accounting": "sfumato",
+    "accounting": "sfumato.accounting",
     "check": "sfumato.checking",
     "combine": "sfumato.release.combining",
     "draft": "sfumato.drafting",
     "epsilon_for": "sfumato.planning.wishes",
-    "errors": "sfumato",
+    "errors": "sfumato.errors",
     "fit": "sfumato.api",
     "load": "sfumato.api",
     "merge": "sfumato.merging",
@@ -113,9 +113,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `sfumato --help` needs none of them."""
     if name not in _HOMES:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
-    if name in ("accounting", "errors"):
-        return import_module(f"sfumato.{name}")
-    return getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    return home if _HOMES[name] == f"{__name__}.{name}" else getattr(home, name)
 
 
 def __dir__() -> list[str]:

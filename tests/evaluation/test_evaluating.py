@@ -146,6 +146,8 @@ def test_of_large_tables_some_rows_and_targets_are_drawn(monkeypatch: pytest.Mon
     found = judged(with_column(None), quick=True)
     assert 100 <= found.rows["train"] <= 200
     assert f"Of 400 train rows {found.rows['train']} were drawn evenly, with a fixed seed." in found.notes
+    alone = evaluate(with_column(None), train=TRAIN, samples=1, quick=True)
+    assert any(note.startswith("Of 400 train rows") for note in alone.notes)
     assert sum(each.learned is not None for each in found.columns) == 2
     assert any(note.startswith("Any column: 2 of 5 columns") for note in found.notes)
 

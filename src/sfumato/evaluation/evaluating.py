@@ -40,7 +40,7 @@ from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
 MOST_EVALUATED, MOST_QUICK = 100_000, 10_000  # rows of a table: of more, some are drawn
-LIKELIHOOD_ROWS = 5_000
+LIKELIHOOD_ROWS, LIKELIHOOD_CELLS = 5_000, 1_000_000  # whose density is asked for
 WORST = 20  # pairs, groups and rare values that are kept
 MOST_DRAWN = 60  # columns whose shares are kept
 ANY_RULE = ""  # the key of rows that break one rule or another
@@ -104,7 +104,7 @@ def evaluate(
         real, held = known, read_rows(test, made.schema, most)
     if target is not None and not all(target in rows.typed.names for rows in (real, held)):
         raise ArgumentError(f"target {target!r} is computed from other columns, and is not in the tables: add it there")
-    run = _Run(made, real, held, test is not None, target or made.schema.label, tuple(rules), samples, seed)
+    run = _Run(made, known, real, held, test is not None, target or made.schema.label, tuple(rules), samples, seed)
     return run.evaluation(tell)
 
 
@@ -133,9 +133,10 @@ class _Sample:
 
 @dataclass(frozen=True)
 class _Run:
-    """One evaluation."""
+    """One evaluation: `real` is all that is known of the train rows, or what is not held out of them."""
 
     release: Release
+    known: RealRows
     real: RealRows
     held: RealRows
     is_new: bool
@@ -208,7 +209,8 @@ class _Run:
 
     def _density(self, rows: RealRows) -> float:
         """Over rows that have one: those that break a rule of the schema have none."""
-        batches = [batch for batch in rows.some(LIKELIHOOD_ROWS).batches if batch.num_rows]
+        few = rows.some(min(LIKELIHOOD_ROWS, max(1, LIKELIHOOD_CELLS // len(self.names))))
+        batches = [batch for batch in few.batches if batch.num_rows]
         found = np.concatenate([self.release.log_density(batch) for batch in batches])
         return float(np.mean(found[np.isfinite(found)])) if np.isfinite(found).any() else float("nan")
 
@@ -248,7 +250,7 @@ class _Run:
     # --- What to say beside
 
     def _notes(self, has_density: bool) -> Iterator[str]:
-        yield from _drawn("train", self.real)
+        yield from _drawn("train", self.known)
         if self.is_new:
             yield from _drawn("test", self.held)
             if not has_density:

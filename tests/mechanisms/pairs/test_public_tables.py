@@ -95,7 +95,7 @@ def test_tables_keep_what_the_histograms_know(small_pool: None, monkeypatch: pyt
     assert all((told[(j, 3)].trust >= 1.0).all() for j in range(3))
 
 
-def test_tables_of_a_layout_are_followed(small_pool: None) -> None:
+def test_tables_of_a_layout_are_followed() -> None:
     """One column is the size of the other, which no Gaussian says."""
     rng = np.random.default_rng(0)
     x = rng.normal(50, 15, 20_000).clip(0, 99).round()

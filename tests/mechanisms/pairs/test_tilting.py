@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import sfumato as sf
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
-from sfumato.mechanisms.pairs.tilting import Pool, PoolSize, Told, Total, reach, solve
+from sfumato.mechanisms.pairs.tilting import Pool, PoolSize, Told, Total, doubt_for, fitted, reach, solve
 from sfumato.models.chains import Chains
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.schema.layout import FloatArray
@@ -118,3 +118,43 @@ def test_a_tilt_that_rows_do_not_follow_is_left(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Pool, "_step", astray)
     pool.settle(told, Total(500.0, 1.0))
     assert not pool.tilt.weights.any()
+
+
+@pytest.mark.parametrize("most", [1.0, 40.0, 400.0])
+def test_no_more_weights_are_fitted_than_rows_can_tell(most: float) -> None:
+    rng = np.random.default_rng(0)
+    expected = rng.exponential(20.0, 500) * (rng.random(500) < 0.9)
+    variance, counted = rng.exponential(30.0, 500), expected / 3.0
+    free = fitted(expected, variance)
+    doubt = doubt_for(expected, variance, counted, most)
+    left = fitted(expected, variance + doubt * counted)
+    assert left == pytest.approx(min(free, most), rel=1e-2)
+    assert (doubt > 0.0) == (free > most)
+
+
+def test_many_tables_over_few_rows_do_not_carry_rows_away() -> None:
+    """Tables of noise alone, more cells than rows: what is fitted to a pool must hold for other rows of the tilt."""
+    table = pd.DataFrame(np.random.default_rng(0).integers(0, 8, (500, 8)), columns=[f"x{j}" for j in range(8)])
+    schema = {"columns": {name: {"type": "number", "min": 0, "max": 7, "step": 1} for name in table}}
+    base = sf.fit(table, schema, epsilon=5, delta=1e-6, mechanism=sf.Mixture(pairs=None), insecure_seed=1).model
+    assert isinstance(base, MixtureModel)
+    tables = list(itertools.combinations(range(8), 2))
+
+    def missed(weights_a_row: float) -> float:
+        rng = np.random.default_rng(1)
+        pool = Pool(Chains(base), (np.arange(8),) * 8, PoolSize(1000, 0.03), PairTuning())
+        counts = [1e5 * shares for shares in pool.expected(tables)]
+        told = [
+            Told(t, y + rng.normal(0.0, 30.0, 64), np.full(64, 30.0), np.ones(64))
+            for t, y in zip(tables, counts, strict=True)
+        ]
+        pool.tilt = pool.tilt.with_tables(tables)
+        pool._refresh()
+        pool._go_to(pool.tilt)
+        pool._step(told, Total(1e5, 1.0), weights_a_row)
+        before = pool.log_total
+        pool._go_to(pool.tilt)
+        return pool.log_total - before
+
+    assert abs(missed(0.06)) < 0.15
+    assert missed(10.0) > 0.5

@@ -62,6 +62,12 @@ class PairTuning:
         unit="of the variance of their count",
         source=PAIRS,
     )
+    weights_a_row: tuple[float, float] = option(
+        (0.06, 0.15),
+        help="Weights that are fitted for each of these rows at the most: while tables are bought, and in the end.",
+        unit="weights",
+        source=PAIRS + ", and credit default's",
+    )
     trusted: float = option(
         3.0, help="Rows of the pool for each row that the mixture is trusted like, at the least.", source=PAIRS
     )

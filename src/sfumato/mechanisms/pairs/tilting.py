@@ -15,10 +15,10 @@ whenever the weights of its rows become uneven, it is drawn anew from what the t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
-from scipy.optimize import fmin_l_bfgs_b
+from scipy.optimize import brentq, fmin_l_bfgs_b
 from scipy.sparse import csr_array
 
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
@@ -36,7 +36,10 @@ ATTEMPTS = 4  # tilts that are looked at twice
 ROOM = 2.0  # for cells that other weights lower
 MISSED = 0.7  # in the logarithm of the mass: rows have missed as much of it as they saw
 UNSURE = 0.05  # of all rows: by how much other rows may be further from what was told
-MORE_DOUBT = 1.5  # times as much, where that happened
+MORE_DOUBT = 1.5  # times as much, where rows had missed mass
+FEWER = 0.7  # weights, where that happened again after rows were as said
+AVERAGED = 2  # solutions, where one alone is not near
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -115,40 +118,39 @@ class Pool:
                 self._refresh()
             more = np.zeros(goal.cells - self.tilt.cells)
             self.tilt = goal.reweighted(np.concatenate([self.tilt.weights, more]))
-            share, whole = self._step(told, total)
+            share, whole = self._step(told, total, self.tuning.weights_a_row[0])
             tell(Step(turn + 1, self.tuning.refreshes, 1.0 - share))
             if whole and share >= self.tuning.settled:
                 break
 
     def settle(self, told: Sequence[Told], total: Total) -> None:
-        """Draw rows anew from the mixture, in stages, and solve once more, until that changes little. Where it does not
-        come to that, take of all tilts on the way the one whose own fresh rows are nearest to what was told.
+        """Draw rows anew from the mixture, in stages, and solve once more, until other rows say the same. Where it does
+        not come to that, take of all tilts on the way the one whose own fresh rows are nearest to what was told.
 
-        Rows that were moved a little at a time may have missed where the tilt has put mass. Then the tilt is halved,
-        and cells that few rows are in are doubted more.
+        Rows that were moved a little at a time may have missed where the tilt has put mass. Then it goes on from the
+        last tilt whose own rows were as said, or from half of it, and fewer weights are fitted. Solutions over
+        independent rows are averaged: each has its rows' chance in it.
         """
-        seen = []
-        for turn in range(self.tuning.settlings):
-            agrees = self._agrees()
+        seen, trusted, steps, share, limit = [], None, 0, 0.0, self.tuning.weights_a_row[1]
+        for turn in range(self.tuning.settlings + 1):
+            solved, misfit = self._state, self._misfit(told, total)
+            self._go_to(self.tilt)
             seen.append((self._misfit(told, total), self.tilt))
-            if not agrees:
-                self._back_off()
-            share, whole = self._step(told, total)
-            tell(Step(turn + 1, self.tuning.settlings, 1.0 - share))
-            if whole and share >= self.tuning.settled and self._is_sure(told, total):
+            is_as_said = seen[-1][0] <= misfit + UNSURE and self.log_total <= solved.log_total + MISSED
+            if is_as_said and (steps >= AVERAGED or (steps > 0 and share >= self.tuning.settled)):
+                self._state = solved
                 break
+            if is_as_said:
+                trusted = self._state
+            elif trusted is not None or self.log_total > solved.log_total + MISSED:
+                self._back_off(trusted)
+                limit, steps = limit * FEWER, 0
+            share, whole = self._step(told, total, limit, 1.0 / (steps + 1))
+            steps += whole
+            tell(Step(turn + 1, self.tuning.settlings + 1, 1.0 - share))
         else:
             self._take_best(seen, told, total)
         self._cap()
-
-    def _is_sure(self, told: Sequence[Told], total: Total) -> bool:
-        """Whether other rows of the tilt find no more mass than these, and are about as near to what was told."""
-        solved, rows, shares = self._misfit(told, total), self.rows, self.shares
-        self.rows, found, _ = settle(self.chains, self.tilt, len(rows), self.rng)
-        self.shares = np.full(len(rows), 1.0 / len(rows))
-        fresh = self._misfit(told, total)
-        self.rows, self.shares = rows, shares
-        return found <= self.log_total + MISSED and fresh <= solved + UNSURE
 
     def _take_best(self, seen: list[tuple[float, Tilt]], told: Sequence[Told], total: Total) -> None:
         """The tilt that is nearest to what was told by two draws of rows, if it is nearer than the mixture itself."""
@@ -158,7 +160,7 @@ class Pool:
         for found, tilt in sorted(seen, key=lambda each: each[0])[:ATTEMPTS]:
             self._go_to(tilt)
             if max(found, self._misfit(told, total)) < known:
-                self._step(told, total)
+                self._step(told, total, self.tuning.weights_a_row[0])
                 return
         self._go_to(bare)
 
@@ -179,14 +181,11 @@ class Pool:
         self.log_total += float(np.log(self.shares @ np.exp(np.minimum(ceiling - weights, 0.0))))
         self.tilt = self.tilt.reweighted(self.tilt.weights, ceiling)
 
-    def _agrees(self) -> bool:
-        """Draw rows anew, and see whether the tilt has about the mass that rows found before."""
-        before = self.log_total
-        self._go_to(self.tilt)
-        return self.log_total <= before + MISSED
-
-    def _back_off(self) -> None:
-        """Halve the tilt, and doubt more."""
+    def _back_off(self, trusted: _State | None) -> None:
+        """Go back to where rows were as said; or halve the tilt, and doubt more."""
+        if trusted is not None:
+            self._state = trusted
+            return
         self.doubt *= MORE_DOUBT
         self._go_to(self.tilt.scaled(0.5))
 
@@ -204,9 +203,9 @@ class Pool:
             self.chains.sweep(self.rows, self.tilt, self.rng)
         self.shares = np.full(len(self.rows), 1.0 / len(self.rows))
 
-    def _step(self, told: Sequence[Told], total: Total) -> tuple[float, bool]:
-        """Solve the dual over the rows, and go there, or as far as the rows reach: their effective share, and whether
-        all the way was gone.
+    def _step(self, told: Sequence[Told], total: Total, weights_a_row: float, most: float = 1.0) -> tuple[float, bool]:
+        """Solve the dual over the rows, weigh them by its solution, or as far as they reach, and tilt by `most` of the
+        way: the effective share of rows at the solution, and whether they reach so far.
         """
         cells = cells_of(self.tilt, self.rows)
         now = self.tilt.weights
@@ -214,18 +213,73 @@ class Pool:
         unit = max(1.0, self.tuning.trusted * total.rows / len(self.rows))
         fewer = Total(total.rows / unit, total.sd / unit)
         y, sd, trust = (np.concatenate([getattr(t, name) for t in told]) for name in ("counts", "sd", "trust"))
+        expected = fewer.rows * (cells.T @ self.shares)
         # What the rows of the pool say of a cell is as uncertain as their number: N p is known to N sqrt(p / rows).
-        counted = self.doubt * fewer.rows**2 * (cells.T @ self.shares) / len(self.rows)
-        noise = np.sqrt((sd / unit) ** 2 / trust + counted / np.sqrt(trust))
-        moved = solve(cells, now, y / unit, noise, fewer, self.tuning.steps) - now
+        counted = fewer.rows / len(self.rows) * expected / np.sqrt(trust)
+        variance = (sd / unit) ** 2 / trust + self.doubt * counted
+        variance += doubt_for(expected, variance, counted, weights_a_row * len(self.rows)) * counted
+        moved = solve(cells, now, y / unit, np.sqrt(variance), fewer, self.tuning.steps) - now
         gain = cells @ moved
         step, share = reach(gain, self.tuning.effective)
-        weighed = np.exp(step * (gain - gain.max()))
-        self.log_total += float(np.log(weighed.mean()) + step * gain.max())
+        self.shares = _weighed(step * gain)
+        self._move(moved, gain, min(step, most))
+        return share, step >= most
+
+    def _move(self, moved: FloatArray, gain: FloatArray, step: float) -> None:
+        """Change the tilt by a part of what rows gain by it, and what is known of its mass."""
+        top = step * gain.max()
+        weighed = np.exp(step * gain - top)
+        self.log_total += float(np.log(weighed.mean()) + top)
         self.log_total_variance += float(weighed.var() / weighed.mean() ** 2 / len(weighed))
-        self.shares = weighed / weighed.sum()
-        self.tilt = self.tilt.reweighted(now + step * moved)
-        return share, step == 1.0
+        self.tilt = self.tilt.reweighted(self.tilt.weights + step * moved)
+
+    @property
+    def _state(self) -> _State:
+        return _State(self.tilt, self.rows, self.shares, self.log_total, self.log_total_variance)
+
+    @_state.setter
+    def _state(self, state: _State) -> None:
+        for each in fields(state):
+            setattr(self, each.name, getattr(state, each.name))
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Where a pool is."""
+
+    tilt: Tilt
+    rows: Rows
+    shares: FloatArray
+    log_total: float
+    log_total_variance: float
+
+
+def fitted(expected: FloatArray, variance: FloatArray) -> float:
+    """How many weights are fitted, as far as they are: a cell follows what was told by M / (M + s^2)."""
+    return float((expected / np.maximum(expected + variance, TINY)).sum())
+
+
+def doubt_for(expected: FloatArray, variance: FloatArray, counted: FloatArray, most: float) -> float:
+    """How many times the rows' own uncertainty is to be added so that at most so many weights are fitted.
+
+    A row is in a cell of every table. The errors that its weights have by the pool's chance add up over tables, to a
+    variance of about (weights fitted) / (rows of the pool): where that is not small, rows other than the pool's get
+    weights that nothing was told for.
+    """
+
+    def excess(doubt: float) -> float:
+        return fitted(expected, variance + doubt * counted) - most
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    seen = counted > 0.0
+    high = float((expected[seen] / counted[seen]).sum()) / most  # M / (M + s^2) is below M / s^2
+    return float(brentq(excess, 0.0, high, rtol=1e-3))
+
+
+def _weighed(log_weights: FloatArray) -> FloatArray:
+    shares = np.exp(log_weights - log_weights.max())
+    return np.asarray(shares / shares.sum())
 
 
 def cells_of(tilt: Tilt, rows: Rows) -> csr_array:

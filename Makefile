@@ -19,9 +19,9 @@ test: $(VENV)/.all
 fast: $(VENV)/.all
 	$(PYTEST) -m "not slow"
 
-# What `make test` leaves out.
+# What `make test` leaves out, examples of Hypothesis among it.
 test-all: $(VENV)/.all
-	$(PYTEST) -m slow
+	$(PYTEST) -m "slow or thorough" --hypothesis-profile=thorough
 
 lint: $(VENV)/.all
 	$(BIN)/ruff check $(CODE)

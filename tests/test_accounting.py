@@ -14,6 +14,7 @@ from dp_accounting import gaussian_mechanism
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from tests.examples import some
 from tests.private.slicing.test_law import by_quadrature
 from tests.private.test_accounting import GRID, deltas, epsilons, exact_delta, mus
 
@@ -38,7 +39,7 @@ def test_epsilon_agrees_with_dp_accounting(epsilon: float, delta: float) -> None
 
 
 @given(mus, deltas)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=some(150), deadline=None)
 def test_epsilon_is_safe_and_nearly_the_smallest(mu: float, delta: float) -> None:
     epsilon = epsilon_of(mu, delta)
     assert exact_delta(epsilon, mu) <= delta
@@ -54,7 +55,7 @@ def test_epsilon_is_safe_where_its_terms_cancel(mu: float, delta: float) -> None
 
 
 @given(epsilons, deltas)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=some(150), deadline=None)
 def test_mu_and_epsilon_are_inverse(epsilon: float, delta: float) -> None:
     assert epsilon_of(mu_of(epsilon, delta), delta) == pytest.approx(epsilon, rel=1e-6)
 

@@ -703,6 +703,7 @@ LEAKS = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.usefixtures("sealed")
 @pytest.mark.parametrize(("leak", "shows"), LEAKS.items(), ids=lambda value: getattr(value, "__name__", ""))
 def test_a_planted_leak_is_seen(

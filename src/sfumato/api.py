@@ -171,6 +171,8 @@ def prepare(
     chosen = find(mechanism)
     public = _public(checked, epsilon, delta, adjacency, rows)
     planned = chosen.plan(public)
+    if insecure_seed is None and getattr(getattr(chosen, "layout", None), "seeded", False):
+        raise ArgumentError("the layout is of a release with seeded noise, which tells of its rows; fit that one again")
     if planned.training is not None:
         check_extra()
     if not isinstance(engine, Local | None):

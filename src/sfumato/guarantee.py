@@ -16,6 +16,7 @@ from sfumato.schema.layout import ROW
 from sfumato.text import one_line, rounded_up
 
 LONGEST_NAME = 200  # of a mechanism, an answer or a data set
+MOST_MERGED = 4096  # parts of a merged release
 UNSEEN = "if what was spent on none of them was chosen by seeing another"
 ROUNDING = 1e-9  # relative: figures that differ by less are the same, found on other machines
 
@@ -101,7 +102,7 @@ class Part:
     """One of the releases that a merged one was made of.
 
     Attributes:
-        id: The id of its ledger entry, or a digest of its noisy answers: no release is merged twice.
+        id: A digest of its noisy answers: no release is merged twice, nor is one entry of a ledger.
         guarantee: What it promised.
         people: Whose rows it is of: parts of one number are of the same people, of different numbers of different
             people, as whoever merged them said.

@@ -152,6 +152,7 @@ GOOD_TABLES = tables(LAYOUT, 2.0, PAIRS, LEVELS)
         {"tables": [[0, -1]]},
         {"tables": [[0, 1]]},
         {"tables": "x"},
+        {"kind": ["tables"]},
         {"columns": [0]},
         {"columns": [0, 0, 1, 2]},
         {"starts": [[0]]},
@@ -169,8 +170,23 @@ def test_absurd_numbers_say_nothing() -> None:
     assert len(read_rounds([noisy(good)], LAYOUT)) == 1
     for values, sd in ((np.full(good.size, 1e300), 1.0), (np.zeros(good.size), 1e-300)):
         assert read_rounds([NoisyAnswer("histograms", values, sd, good.what)], LAYOUT) == ()
-    uneven = np.linspace(1.0, 2.0, good.size)  # cells of one table with unequal noise are not what a curator gives
-    assert read_rounds([NoisyAnswer("histograms", np.zeros(good.size), uneven, good.what)], LAYOUT) == ()
+
+
+def test_of_unequal_noise_the_largest_is_claimed() -> None:
+    """As merged releases have it, on bins that are coarser than those of their parts."""
+    good, rng = histograms(LAYOUT, 1.0), np.random.default_rng(0)
+    sd = rng.choice([1.0, 3.0], good.size)
+    column = LAYOUT.names[0]
+    questions, found, claimed = [], [], 0.0
+    for _ in range(400):
+        (each,) = read_rounds([NoisyAnswer("histograms", rng.normal(0.0, sd), sd, good.what)], LAYOUT)
+        cells = each.cells((column,))
+        questions = questions or [rng.normal(size=cells.shape) for _ in range(20)]
+        found.append([cells.total(question) for question in questions])
+        claimed = np.array([cells.variance(question) for question in questions])
+    ratio = np.var(found, axis=0) / claimed
+    assert (ratio < 1.0).all(), "never too small, by far more than a variance of 400 numbers is uncertain"
+    assert (ratio > 1.0 / 9.0).all()
 
 
 def test_parts_add_up_and_are_orthogonal() -> None:

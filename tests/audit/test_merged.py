@@ -17,6 +17,7 @@ def quick(game: MergedGame) -> MergedGame:
     return replace(game, tables=0)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_sites_spend_what_is_claimed_and_the_row_is_where_it_is_said(adjacency: Adjacency) -> None:
     one, both = merged_sites(ONE, adjacency)

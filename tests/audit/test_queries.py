@@ -52,6 +52,7 @@ def test_single_queries_are_as_private_as_claimed_and_no_more(make, adjacency: A
     assert found.lower["epsilon"] > 0.0
 
 
+@pytest.mark.slow
 def test_a_gradient_without_clipping_is_convicted() -> None:
     (game,) = gradient_query(ONE, ADD_REMOVE)
     parts = game.pair, ONE, ADD_REMOVE, game.tables
@@ -102,6 +103,7 @@ def test_noise_scaled_to_the_table_is_convicted() -> None:
     assert found.findings[1].bound.auc == 1.0, "the stated sd tells the tables apart with certainty"
 
 
+@pytest.mark.slow
 def test_noise_used_twice_is_convicted() -> None:
     (once,) = histogram_query(ONE, ADD_REMOVE)
     healthy = faults.AskedTwice(once.pair, ONE, ADD_REMOVE, once.tables, once.query, once.schema, first=0.8)

@@ -98,6 +98,7 @@ def test_the_first_round_has_the_best_linear_combination() -> None:
         assert whole > 0.99, name
 
 
+@pytest.mark.slow
 def test_cells_resume_and_become_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(populations.POPULATIONS, "simulated", small)
     monkeypatch.setattr(measuring, "BLOCKS", dict.fromkeys(cells.MODES, 1))

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 from sfumato.checking.cell_counts import EXAMPLES_KEPT, UNDECODABLE, Tally, tally_cells
 from sfumato.private.source import Source
@@ -100,7 +101,7 @@ def test_examples_stay_few() -> None:
     assert total.commonest[0] == ("?", 100)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=some(60), deadline=None)
 @given(
     st.lists(st.sampled_from(ODD) | st.none() | st.text(max_size=3), min_size=1, max_size=40),
     st.booleans(),

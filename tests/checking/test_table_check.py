@@ -145,6 +145,7 @@ def test_counts_are_what_the_source_of_a_fit_says(rng: np.random.Generator) -> N
     assert found.rows - found.columns["y"].tally.lost == sum(map(len, labelled))
 
 
+@pytest.mark.slow
 def test_the_same_whatever_the_source_and_the_workers(rng: np.random.Generator, tmp_path: Path) -> None:
     frame = messy(rng, 70_000)
     frame.to_csv(tmp_path / "t.csv", index=False)

@@ -308,6 +308,7 @@ def test_a_library_that_does_not_know_the_law_refuses_it(ledger: Ledger, monkeyp
         release(ledger, Ask("mixture", REPLACE, ROW, 0.1, DELTA, 0.01))
 
 
+@pytest.mark.half
 @pytest.mark.parametrize(
     "change",
     [

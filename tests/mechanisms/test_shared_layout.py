@@ -71,7 +71,7 @@ def test_what_is_asked_is_what_the_layout_says() -> None:
         ({"layout": "no such.json"}, "no such.json cannot be read"),
         ({"layout": LAYOUT, "adapt": "labels"}, "labels that are not adapted"),
         ({"layout": LAYOUT, "encoding": "affine"}, "encoding 'scores'"),
-        ({"layout": LAYOUT, "label": "column"}, "classes apart"),
+        ({"layout": LAYOUT, "label": "column"}, "settled how the label is asked for, not by label='column'"),
     ],
 )
 def test_options_that_do_not_go_with_it(options: dict[str, Any], line: str) -> None:
@@ -97,16 +97,52 @@ def test_releases_that_are_no_layout() -> None:
     made = sf.fit(np.arange(50.0)[:, None], numbers, epsilon=1, delta=1e-6, mechanism=affine)
     with pytest.raises(ArgumentError, match="in affine is no layout"):
         shared_layout(made)
-    column = sf.fit(table(1), SCHEMA, mechanism=sf.Mixture(label="column", tuning=SHORT), **TERMS)
-    with pytest.raises(ArgumentError, match="label as a column is no layout"):
-        shared_layout(column)
-    with pytest.raises(ArgumentError, match="label as a column like all others"):
-        sf.merge([site(1), column])
     with pytest.raises(ArgumentError, match="a compact release is no layout"):
         shared_layout(replace(site(1), answers=()))
 
 
-@pytest.mark.parametrize("levels", [None, "abc", [["a", "b"]], [[0, 1]], [[1 << 80, 1]], 3])
+def test_a_release_with_its_label_as_a_column_serves_as_layout(tmp_path: Path) -> None:
+    first = sf.fit(table(1), SCHEMA, mechanism=sf.Mixture(label="column", tuning=SHORT), insecure_seed=1, **TERMS)
+    layout = sf.SharedLayout.of_release(first)
+    assert layout.label_column
+    assert len(layout.levels) == 4
+    layout.save(tmp_path / "l.json")
+    read = sf.SharedLayout.load(tmp_path / "l.json")
+    assert same(read, layout)
+    planned = sf.plan(SCHEMA, mechanism=sf.Mixture(layout=read), **TERMS)
+    assert planned.layout.names[-1] == "ill"
+    assert planned.layout.label is None
+    with pytest.raises(ArgumentError, match="the label as a column, which needs add-remove"):
+        sf.plan(SCHEMA, mechanism=sf.Mixture(layout=read), adjacency="label", **TERMS)
+    with pytest.raises(ArgumentError, match="not by label='classes'"):
+        sf.Mixture(layout=read, label="classes")
+    unlabelled = sf.Schema.of({"columns": SCHEMA["columns"]})
+    with pytest.raises(ArgumentError, match="only a category can be a label and a column"):
+        replace(layout, schema=unlabelled)
+
+
+def test_a_layout_of_seeded_noise_is_for_seeded_fits(tmp_path: Path) -> None:
+    layout = sf.SharedLayout.of_release(site(1, noise=1))
+    layout.save(tmp_path / "l.json")
+    for seeded in (site(1, noise=1), layout, tmp_path / "l.json"):
+        with pytest.raises(ArgumentError, match="of a release with seeded noise, which tells of its rows"):
+            sf.fit(table(1), SCHEMA, mechanism=sf.Mixture(layout=seeded), **TERMS)
+    assert not sf.SharedLayout.of_release(site(1)).seeded
+
+
+FALSE_LEVELS = [
+    None,
+    "abc",
+    [["a", "b"]],
+    [[0, 1]],
+    [[1 << 80, 1]],
+    3,
+    [[], [], []],
+    [[0] * 101, [0] * 256, [1 << 40] * 4],
+]
+
+
+@pytest.mark.parametrize("levels", FALSE_LEVELS)
 def test_a_release_with_false_answers_is_no_layout(levels: Any) -> None:
     told = {"kind": "tables", "levels": levels, "tables": [[0, 1]]}
     false = replace(site(1), answers=(NoisyAnswer("tables", [1.0], 1.0, told),))
@@ -131,6 +167,7 @@ FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     ),
     "levels that are not numbered": lambda d: d["levels"].update(town=[0, 5, 1]),
     "levels of too few bins": lambda d: d["levels"].update(town=[0]),
+    "more levels than memory": lambda d: d["levels"].update(town=[0, 1, 1 << 40]),
     "levels that are no numbers": lambda d: d["levels"].update(town=["a", "b", "c"]),
     "bins of a category": lambda d: d["bins"].update(town=[0, 1]),
     "bins that fall": lambda d: d["bins"].update(age=[0, 5, 3]),

@@ -17,8 +17,10 @@ import sfumato as sf
 from sfumato.accounting import delta_of
 from sfumato.audit.mixture import SHORT
 from sfumato.errors import ArgumentError, ReleaseError
-from sfumato.merging.joint_guarantee import identity, joint_guarantee
+from sfumato.guarantee import MOST_MERGED
+from sfumato.merging.joint_guarantee import digest, joint_guarantee
 from sfumato.merging.joint_release import merged
+from sfumato.private.slicing.law import Slices
 
 pytestmark = pytest.mark.usefixtures("small_pool")
 
@@ -88,7 +90,6 @@ def test_a_release_is_merged_once_also_inside_of_another() -> None:
 def test_ledger_entries_that_overlap_are_refused_by_their_id() -> None:
     entry = "0123456789abcdef" * 2
     one, two = (replace(site(i), guarantee=replace(site(i).guarantee, entry=entry)) for i in (1, 2))
-    assert identity(one) == entry
     with pytest.raises(ArgumentError, match=f"release {entry} is there twice"):
         joint_guarantee([one, two], same_people=False)
     with pytest.raises(ArgumentError, match="is there twice"):
@@ -96,6 +97,39 @@ def test_ledger_entries_that_overlap_are_refused_by_their_id() -> None:
     made = joint_guarantee([one, site(2)], same_people=False)
     assert f"counted in ledgers as {entry}" in str(made)
     assert made.entry is None
+    assert made.joint is not None
+    assert [part.id for part in made.joint.parts] == [digest(one), digest(site(2))]
+    for again in (site(1), replace(site(3), guarantee=one.guarantee)):  # its answers without the id, and its id
+        with pytest.raises(ArgumentError, match="is there twice"):
+            joint_guarantee([replace(site(4), guarantee=made), again], same_people=False)
+
+
+def test_the_same_people_are_one_group_however_a_file_numbers_them() -> None:
+    sharp = sf.merge([site(1), site(2)], same_people=True)
+    joint = sharp.guarantee.joint
+    assert joint is not None
+    far = replace(joint, parts=tuple(replace(part, people=5) for part in joint.parts))
+    made = joint_guarantee([site(3), replace(sharp, guarantee=replace(sharp.guarantee, joint=far))], same_people=True)
+    assert made.joint is not None
+    assert made.joint.own is not None
+    assert made.joint.groups == 1
+    assert made.joint.own.mu == made.mu
+
+
+def test_noisy_rows_are_not_forgotten() -> None:
+    slices = Slices(dim=3, projections=5, distance=1.0, sigma=9.0, rounding=0.0, rows=1)
+    both = [replace(site(i), guarantee=replace(site(i).guarantee, slices=(slices,))) for i in (1, 2)]
+    with pytest.raises(ArgumentError, match="have no mu to add up"):
+        joint_guarantee(both, same_people=False)
+
+
+def test_parts_are_no_more_than_a_file_holds() -> None:
+    made = joint_guarantee([site(1), site(2)], same_people=False)
+    assert made.joint is not None
+    many = tuple(replace(made.joint.parts[0], id=f"{i:032x}", people=i) for i in range(MOST_MERGED))
+    full = replace(site(1), guarantee=replace(made, joint=replace(made.joint, parts=many)))
+    with pytest.raises(ArgumentError, match=f"at most {MOST_MERGED} parts, and these have {MOST_MERGED + 1}"):
+        joint_guarantee([full, site(2)], same_people=False)
 
 
 def test_the_mark_of_a_seed_survives_merging_and_files(tmp_path: Path) -> None:
@@ -143,7 +177,8 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     ),
     "another adjacency": lambda g: g["joint"]["parts"][0]["guarantee"].update(adjacency="label"),
     "an entry of its own": lambda g: g.update(entry="0" * 32),
-    "a part of another entry": lambda g: g["joint"]["parts"][0]["guarantee"].update(entry="0" * 32),
+    "an entry twice": lambda g: [part["guarantee"].update(entry="0" * 32) for part in g["joint"]["parts"]],
+    "people of a number too far": lambda g: g["joint"]["parts"][1].update(people=7),
     "a rule that cannot be printed": lambda g: g["joint"].update(rules=["\x1b[31m"]),
     "no promise of its own": lambda g: g["joint"].update(own=None),
     "a nested joint": lambda g: g["joint"]["parts"][0]["guarantee"].update(joint={}),

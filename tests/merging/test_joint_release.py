@@ -16,7 +16,7 @@ from tests.merging.sites import SCHEMA, TERMS, adaptive, site, table
 import sfumato as sf
 from sfumato.audit.mixture import SHORT
 from sfumato.errors import ArgumentError
-from sfumato.models import MixtureModel, TiltedModel
+from sfumato.models import ColumnLabelModel, MixtureModel, TiltedModel
 
 pytestmark = pytest.mark.usefixtures("small_pool")
 
@@ -134,6 +134,16 @@ def other_schema(release: sf.Release) -> sf.Release:
     return replace(release, schema=sf.Schema.of(data))
 
 
+def column_label(seed: int) -> sf.Release:
+    mechanism = sf.Mixture(label="column", tuning=SHORT)
+    return sf.fit(table(seed), SCHEMA, mechanism=mechanism, insecure_seed=seed, **TERMS)
+
+
+def other_order(release: sf.Release) -> sf.Release:
+    columns = dict(reversed(SCHEMA["columns"].items()))
+    return replace(release, schema=sf.Schema.of(SCHEMA | {"columns": columns}))
+
+
 def adapted() -> sf.Release:
     mechanism = sf.Mixture(adapt="labels", pairs=None)
     return sf.fit(table(1), SCHEMA, mechanism=mechanism, **TERMS)
@@ -145,6 +155,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "one": (lambda: [site(1)], "two releases or more"),
     "itself": (lambda: [site(1), site(1)], "there twice"),
     "another schema": (lambda: [site(1), other_schema(site(2))], "1 and 2 differ in the schema of column 'age'"),
+    "another order": (lambda: [site(1), other_order(site(2))], "1 and 2 differ in the order of columns"),
     "another adjacency": (
         lambda: [site(1), replace(site(2), guarantee=replace(site(2).guarantee, adjacency="label"))],
         "releases 1 and 2 have adjacency add-remove and label",
@@ -155,6 +166,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "adapted labels": (lambda: [site(1), adapted()], "release 2 has adapted labels"),
     "no answers": (lambda: [site(1), replace(site(2), answers=())], "release 2 has no histograms"),
+    "no answers anywhere": (
+        lambda: [replace(site(i), answers=()) for i in (1, 2)],
+        "release 1 has no histograms of all columns; a compact release cannot be merged",
+    ),
+    "one label as a column": (lambda: [site(1), column_label(2)], "of releases 1 and 2 one has its label as a column"),
 }
 
 
@@ -164,6 +180,37 @@ def test_what_does_not_go_together_is_refused_in_one_line(what: str) -> None:
     with pytest.raises(ArgumentError, match=line) as error:
         sf.merge(make())
     assert "\n" not in str(error.value)
+
+
+def test_the_same_people_are_those_of_one_table() -> None:
+    older = sf.fit(table(1).assign(age=lambda t: (t["age"] + 10).clip(0, 99)), SCHEMA, insecure_seed=3, **TERMS)
+    for other in (site(2, noise=2, rows=600), older):
+        with pytest.raises(ArgumentError, match="1 and 2 differ in 'age' by more than noise, so they are not of one"):
+            sf.merge([site(1, noise=1), other], same_people=True)
+
+
+def test_labels_that_are_columns_are_merged(tmp_path: Path) -> None:
+    made = sf.merge([column_label(1), column_label(2)])
+    ill = sum((table(i)["ill"] == "yes").sum() for i in (1, 2))
+    found = made.count("ill == 'yes'")
+    assert abs(found.estimate - ill) < 6 * found.se
+    assert made.class_weights[1] == pytest.approx(ill / 4000, abs=0.05)
+    made.save(tmp_path / "both.sfumato")
+    assert sf.load(tmp_path / "both.sfumato").sample(20, seed=0).equals(made.sample(20, seed=0))
+    again = sf.update(made, table(3), epsilon=1, delta=1e-6, new_people=True, insecure_seed=3)
+    assert isinstance(again.model, ColumnLabelModel)
+
+
+def test_questions_are_answered_on_common_bins() -> None:
+    made = sf.merge([adaptive(1, 11), adaptive(2, 12)])
+    uneven = [np.ptp(answer.sd) > 0.1 * answer.sd.max() for answer in made.answers]
+    assert any(uneven), "or nothing is coarser"
+    both = pd.concat([table(1), table(2)])
+    for where in ("age <= 30", "town == 'Ulm'", "ill == 'yes' and age > 60"):
+        found = made.count(where)
+        assert found.interval is not None
+        assert abs(found.estimate - len(both.query(where))) < 5 * found.se
+    assert len(made.sample(10, seed=0, draws=2)) == 2
 
 
 def test_data_units_are_refused() -> None:

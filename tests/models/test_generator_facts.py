@@ -71,6 +71,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_good_files_are_good(kind: str, good: dict[str, bytes], tmp_path: Path) -> None:
     path = tmp_path / "r.sfumato"
@@ -290,6 +291,7 @@ def test_a_generator_in_a_file_of_a_mixture(good: dict[str, bytes], tmp_path: Pa
     refused(with_document(mixture, lambda d: d["model"].update(facts=told["facts"])), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_resumed_training_of_no_steps_left_can_be_saved(good: dict[str, bytes], tmp_path: Path) -> None:
     """A file may say that all steps are done and tell no loss; what comes of going on can be read again."""
     pytest.importorskip("jax")

@@ -57,6 +57,7 @@ def made(request: pytest.FixtureRequest) -> sf.Release:
     return fit(mechanism=mechanism, adapt=adapt)
 
 
+@pytest.mark.half
 def test_a_sample_is_of_the_schema(made: sf.Release) -> None:
     rows = made.sample(300, seed=0)
     assert list(rows) == ["kind", *NAMES]

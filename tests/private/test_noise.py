@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import binomtest, chi2
+from tests.examples import some
 
 from sfumato.errors import ArgumentError
 from sfumato.insecure import insecure_bits
@@ -210,6 +211,7 @@ def test_the_far_tail_has_no_steps() -> None:
     assert deep_p_value(deep_bits, 500.0) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_statistic_catches_a_tail_of_53_digits() -> None:
     assert deep_p_value(with_53_digits, 500.0) < FALSE_ALARM
 
@@ -301,6 +303,7 @@ def test_opendp_draws_from_nearly_the_same_law(theirs: NDArray[np.int64]) -> Non
     assert min(found.values()) > FALSE_ALARM / len(found), found
 
 
+@pytest.mark.slow
 def test_the_comparison_with_opendp_catches_a_wrong_sigma(theirs: NDArray[np.int64]) -> None:
     assert min(two_sample_p_values(rounded_gaussian(1.03 * STEPS, DRAWS), theirs, STEPS).values()) < FALSE_ALARM
 
@@ -324,7 +327,7 @@ def test_a_rounded_and_a_discrete_gaussian_differ_as_little_as_said(scale: float
 
 
 @given(totals, sigmas, words, words)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 def test_a_draw_is_the_exact_sum_rounded_to_the_grid(total: int, sigma: float, word: int, more: int) -> None:
     answer = Fraction(draw(total, sigma, Scripted(word, more)))
     exact = exact_answer(total, sigma, (word, more))
@@ -368,7 +371,7 @@ def test_answers_that_do_not_fit_a_float_are_rounded_from_the_exact_answer_alone
 
 
 @given(st.integers(0, 2**40), sigmas, words)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=some(200), deadline=None)
 def test_slow_and_fast_path_agree_where_both_decide(steps: int, sigma: float, word: int) -> None:
     scale = math.ldexp(sigma, -grid_exponent(sigma))
     offset = steps / 2**40 % 1

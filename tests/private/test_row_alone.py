@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.examples import some
 from tests.private.queries.helpers import seen_in
 
 from sfumato.mechanisms.questions import (
@@ -154,7 +155,7 @@ def with_odd_cell(draw: st.DrawFn, odd: st.SearchStrategy[Any]) -> tuple[list[An
     return base, tuple(row), draw(st.integers(0, len(base)))
 
 
-relaxed = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+relaxed = settings(deadline=None, max_examples=some(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 _serial = itertools.count()

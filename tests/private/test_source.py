@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.examples import some
 
 from sfumato.mechanisms.questions import (
     around,
@@ -255,7 +256,7 @@ def test_a_table_too_large_to_keep_gives_the_same_totals(monkeypatch: pytest.Mon
 # One odd cell
 
 
-@settings(max_examples=25)
+@settings(max_examples=some(25))
 @given(st.one_of(st.sampled_from(ODD), st.text(max_size=6)), st.integers(0, COLUMNS), st.integers(0, 8))
 def test_an_odd_cell_changes_its_own_row_alone(odd: str, column: int, at: int) -> None:
     name = ("kind", *LAYOUT.names)[column]
@@ -287,6 +288,7 @@ def unit_totals(frame: pd.DataFrame) -> list[NDArray[np.int64]]:
     return [engine.total(query) for query in QUERIES]
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("rows", [1, 20, ROWS])
 def test_which_rows_of_a_unit_count_depends_on_no_batch_and_no_order(
     rows: int, monkeypatch: pytest.MonkeyPatch

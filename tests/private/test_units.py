@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
+from tests.examples import some
 
 import sfumato as sf
 from sfumato.errors import ArgumentError
@@ -62,7 +63,7 @@ def moved(before: list[IntArray], after: list[IntArray]) -> list[float]:
     ]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=some(150))
 @given(st.lists(ROW, max_size=12), OWN, OWN, st.integers(1, 3))
 def test_one_unit_moves_a_total_by_no_more_than_is_charged(
     others: list[tuple[str, int, str]], old: list[tuple[int, str]], new: list[tuple[int, str]], unit_rows: int
@@ -75,7 +76,7 @@ def test_one_unit_moves_a_total_by_no_more_than_is_charged(
         assert replaced <= query.reach.sensitivity(Adjacency.REPLACE_ONE, unit_rows)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=some(150))
 @given(st.lists(ROW, max_size=8), OWN, st.lists(st.sampled_from(["n", "p", "bad"]), min_size=5, max_size=5))
 def test_changed_labels_of_one_unit_are_charged_as_a_replacement(
     others: list[tuple[str, int, str]], own: list[tuple[int, str]], labels: list[str]

@@ -10,6 +10,7 @@ import pandas as pd
 from tests.configs import asked
 
 import sfumato as sf
+from sfumato.audit.mixture import SHORT
 from sfumato.models import MixtureModel, Tilt, TiltedModel
 
 SCORES: dict[str, Any] = {
@@ -59,8 +60,9 @@ KINDS: dict[str, dict[str, Any]] = {
         "adjacency": "replace-one",
         "slices": 2,
     },
+    "merged": {"encoding": "scores", "components": 1, "merged": True},
 }
-SINCE = {"tilted": 7}  # the first version of the format with this kind
+SINCE = {"tilted": 7, "merged": 7}  # the first version of the format with this kind
 # Rows with missing cells, and with one that has no place in the schema.
 FIXED: dict[str, list[dict[str, Any]]] = {
     "scores": [
@@ -137,8 +139,20 @@ def made_of(name: str, **options: Any) -> sf.Release:
     # Columns in groups are projected by their schema, and others have scores by default.
     given = {key: value for key, value in (KINDS[name] | options).items() if value not in ("projected", "scores")}
     is_tilted = given.pop("tilted", False)
+    if given.pop("merged", False):
+        return merged()
     made = sf.fit(table(encoding), SCHEMAS[encoding], epsilon=2, delta=1e-6, insecure_seed=1, **asked(**given))
     return tilted(made) if is_tilted else made
+
+
+def merged() -> sf.Release:
+    """The same people twice and others once, on one layout; with real noise, so that it has promises."""
+    terms: dict[str, Any] = {"epsilon": 2, "delta": 1e-6, "rows": 3000}
+    layout = replace(sf.SharedLayout.of(SCORES, **terms), tables=((0, 4, 8), (5, 7, 8)))
+    mechanism = sf.Mixture(layout=layout, tuning=SHORT)
+    rows = table("scores")
+    one, again, other = (sf.fit(each, SCORES, mechanism=mechanism, **terms) for each in (rows, rows, rows[::2]))
+    return sf.merge([sf.merge([one, again], same_people=True), other])
 
 
 def tilted(release: sf.Release) -> sf.Release:

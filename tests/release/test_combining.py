@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,6 +41,10 @@ def test_intervals_cover(draws: int, ratio: float) -> None:
     assert covered > 0.95 - 5.0 * np.sqrt(0.95 * 0.05 / times)
 
 
+def test_lists_are_numbers_too() -> None:
+    assert len(sf.combine([[1.0, 2.0], [1.1, 2.1]], [[0.1, 0.1], [0.1, 0.1]])) == 2
+
+
 def test_names_of_coefficients_stay() -> None:
     fits = [pd.Series({"age": 1.0 + 0.1 * i, "sex": 2.0}) for i in range(4)]
     assert list(sf.combine(fits, [each * 0.0 for each in fits]).index) == ["age", "sex"]
@@ -50,8 +56,15 @@ def test_names_of_coefficients_stay() -> None:
         ([1.0], [1.0], 0.95, "two analyses"),
         ([1.0, 2.0], [1.0], 0.95, "two analyses"),
         ([1.0, 2.0], [1.0, 1.0], 95, "between 0 and 1"),
+        ([[1.0, 2.0], [1.0]], [[1.0, 2.0], [1.0]], 0.95, "of the same numbers"),
+        (["a", "b"], [1.0, 1.0], 0.95, "of the same numbers"),
+        ([pd.Series({"a": 1.0, "b": 2.0}), pd.Series({"b": 1.0, "a": 2.0})], [[1.0, 1.0]] * 2, 0.95, "in one order"),
+        ([pd.Series({"a": 1.0}), pd.Series({"a": 1.0})], [pd.Series({"b": 1.0})] * 2, 0.95, "in one order"),
+        ([1.0, np.nan], [1.0, 1.0], 0.95, "finite numbers"),
+        ([1.0, 2.0], [1.0, np.inf], 0.95, "finite numbers"),
+        ([1.0, 2.0], [1.0, -1.0], 0.95, "not negative"),
     ],
 )
-def test_what_cannot_be_combined(estimates: list[float], variances: list[float], level: float, said: str) -> None:
+def test_what_cannot_be_combined(estimates: list[Any], variances: list[Any], level: float, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         sf.combine(estimates, variances, level)

@@ -148,8 +148,9 @@ def statistics(a: Any, b: Any) -> dict[str, tuple[Any, Any]]:
     if pd.api.types.is_numeric_dtype(a):
         x, y = (each.dropna().to_numpy(float) for each in (a, b))
         return shares | ({"mean": (x, y), "square": (x**2, y**2)} if len(x) and len(y) else {})
+    there = {*a.unique(), *b.unique()}
     for value in ["Ulm", "Bonn", "Kiel", "false", "true"]:
-        if value in set(a) | set(b):
+        if value in there:
             shares[value] = ((a == value).to_numpy(float), (b == value).to_numpy(float))
     return shares
 
@@ -194,6 +195,7 @@ def test_one_column_is_exact(case: str, release: sf.Release, plain: pd.DataFrame
     assert_alike(plain[holds(plain)], release.sample(MADE, seed=2, given=given))
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("case", SEVERAL)
 def test_several_columns(case: str, release: sf.Release, plain: pd.DataFrame) -> None:
     given, holds = SEVERAL[case]
@@ -327,6 +329,7 @@ def test_one_value_may_be_written_in_several_ways(release: sf.Release) -> None:
             pd.testing.assert_frame_equal(first, other)
 
 
+@pytest.mark.slow
 def test_a_row_of_a_sample_may_be_given_back(release: sf.Release) -> None:
     rows = release.sample(20, seed=5)
     for place in range(len(rows)):
@@ -548,6 +551,7 @@ def test_no_rows_and_the_same_rows_by_the_same_seed(options: dict[str, Any], rel
     assert not release.sample(300, **options).equals(once)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("options", [{"given": {"town": None}}, {"where": "age > 60"}])
 @pytest.mark.parametrize("n", [0, 300, BATCH_ROWS + 10])
 def test_batches_are_the_same_rows(n: int, options: dict[str, Any], release: sf.Release) -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.release.files import (
     ARRAYS,
     JSON,
@@ -623,7 +624,7 @@ def attempt(path: Path) -> tuple[sf.Release | None, str]:
         return None, str(error)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=some(300), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     edits=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=6),
     cut=st.one_of(st.none(), st.integers(0, 10**6)),
@@ -641,7 +642,7 @@ def test_flipped_bytes_load_or_are_refused(
     assert made is None or len(made.sample(3, seed=0)) == 3
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=some(150), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     edits=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4), which=st.booleans()
 )

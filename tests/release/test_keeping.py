@@ -238,6 +238,7 @@ def cells() -> pd.DataFrame:
     return frame.assign(t=frame["b"] + frame["c"])
 
 
+@pytest.mark.slow
 def test_the_density_is_that_of_the_rows_that_are_drawn(small: sf.Release) -> None:
     table = cells()
     density = np.exp(small.log_density(table))
@@ -308,6 +309,7 @@ def test_rules_are_kept_whatever_the_mechanism(mechanism: Any) -> None:
     assert none_broken(made, made.sample(500, seed=0))
 
 
+@pytest.mark.slow
 def test_orders_of_moments_and_times_and_rules_of_truth_values() -> None:
     rng = np.random.default_rng(4)
     came = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300 * 1440, 4000), unit="min")

@@ -170,6 +170,7 @@ def test_no_rows_at_all(release: sf.Release) -> None:
     assert batch.schema.equals(next(release.sample_batches(100, seed=0)).schema)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("values", [["x", "y"], [1, 2], [0.5, 1.5], ["x", 1], [1, 2.5], ["7"]])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -407,6 +408,7 @@ DECLARED = SCHEMA | {  # no bins are looked for, so what is asked does not depen
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize("adjacency", ["add-remove", "label"])
 def test_the_file_does_not_tell_how_many_rows_there_were(adjacency: str, declared: bool, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 from sfumato.errors import ArgumentError
 from sfumato.schema import conditions
@@ -261,7 +262,7 @@ said_conditions: st.SearchStrategy[Said] = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=some(120))
 @given(said=said_conditions)
 def test_a_condition_means_what_plain_python_says_row_by_row(said: Said) -> None:
     text, meaning = said
@@ -271,7 +272,7 @@ def test_a_condition_means_what_plain_python_says_row_by_row(said: Said) -> None
     assert str(parse(str(condition), COLUMNS)) == str(condition)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=some(100))
 @given(terms=st.lists(st.tuples(st.sampled_from("+-*/"), st.sampled_from(["age", "height", "2", "3"])), max_size=8))
 def test_operators_bind_as_in_pandas(terms: list[tuple[str, str]]) -> None:
     text = "age" + "".join(f" {sign} {operand}" for sign, operand in terms) + " > 5"
@@ -279,7 +280,7 @@ def test_operators_bind_as_in_pandas(terms: list[tuple[str, str]]) -> None:
     assert parse(text, COLUMNS).holds(rows).tolist() == rows.eval(text).tolist()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=some(100))
 @given(words=st.lists(st.sampled_from(["and", "or"]), max_size=8), negated=st.lists(truths, min_size=9, max_size=9))
 def test_and_or_not_bind_as_in_python(words: list[str], negated: list[bool]) -> None:
     leaves = [("not " if flip else "") + f"age > {i}" for i, flip in enumerate(negated)]
@@ -455,7 +456,7 @@ age height `home town` grade seen ( ) [ ] , + - * / ** < <= > >= == != = and or 
 """
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=some(300))
 @given(
     words=st.lists(
         st.sampled_from(WORDS.split()) | st.text(max_size=3),

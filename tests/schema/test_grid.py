@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 from sfumato.schema.grid import MOST_MARKS, Marks, Steps
 
@@ -26,7 +27,7 @@ def probes(grid: Marks, draws: list[float]) -> np.ndarray:
     return np.clip(np.concatenate([inside, some, *near, grid.atoms]), grid.low, grid.high)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=some(60))
 @given(marks(), st.lists(st.floats(0.0, 1.0), max_size=20))
 def test_a_value_is_a_mark_or_between_two(grid: Marks, draws: list[float]) -> None:
     values = np.sort(probes(grid, draws))
@@ -39,7 +40,7 @@ def test_a_value_is_a_mark_or_between_two(grid: Marks, draws: list[float]) -> No
     assert 0 <= cells.min() <= cells.max() < grid.size
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=some(60))
 @given(marks())
 def test_atoms_and_bounds_are_marks(grid: Marks) -> None:
     cells = grid.code(np.array([grid.low, grid.high, *grid.atoms]))
@@ -77,7 +78,7 @@ def test_each_step_is_a_cell_of_its_own_until_there_are_too_many() -> None:
     assert many.highs(cells)[-1] == 1e9
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=some(40))
 @given(marks(), st.randoms(use_true_random=False))
 def test_a_cell_depends_on_its_value_alone(grid: Marks, random: object) -> None:
     values = probes(grid, [0.1, 0.5, 0.77, 0.999])

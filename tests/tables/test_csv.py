@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 from sfumato.errors import ArgumentError, TableError
 from sfumato.tables import BATCH_ROWS, open_table
@@ -172,6 +173,7 @@ def test_encodings_of_several_bytes(path: Path, encoding: str) -> None:
     ]
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("encoding", ["shift_jis", "euc_jp", "gb18030", "big5", "cp949"])
 def test_half_a_letter_takes_no_delimiter_with_it(path: Path, encoding: str) -> None:
     for lead in range(0x80, 0x100):
@@ -212,7 +214,7 @@ def test_quoted_breaks_are_read_where_somebody_says_so(path: Path, block: int, m
     assert open_table(path).over_lines().names == ("a", "b")  # type: ignore[attr-defined]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=some(200))
 @given(text=st.text('1," \n\x00é', max_size=14).filter(lambda text: not text.endswith("\n")))
 def test_records_are_those_of_the_standard_library(path: Path, text: str) -> None:
     try:
@@ -313,7 +315,7 @@ def test_encodings_in_which_one_byte_moves_all_that_follow_are_refused(path: Pat
         open_table(path, encoding=encoding)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=500)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=some(500))
 @given(line=st.text('1," \x00é', max_size=12).filter(lambda line: line.strip(" ") != ""))
 def test_quoting_is_that_of_the_standard_library(path: Path, line: str) -> None:
     try:

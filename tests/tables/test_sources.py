@@ -148,6 +148,7 @@ ODD_CELLS: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("place", [0, len(PLAIN)])
 @pytest.mark.parametrize("kind", ODD_CELLS)
 def test_one_odd_cell_changes_no_other(kind: str, place: int, tmp_path: Path) -> None:

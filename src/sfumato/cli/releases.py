@@ -1,8 +1,12 @@
-"""A release as JSON."""
+"""A release as JSON, and where one must not be written."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
@@ -23,12 +27,20 @@ def release_data(made: Release) -> dict[str, Any]:
     }
 
 
+def check_apart(output: Path, merged: Sequence[Path]) -> None:
+    """Refuse to write over a release that goes into another: it was paid for, and cannot be had back from there."""
+    from sfumato.files import real_path
+
+    if real_path(output) in map(real_path, merged):
+        raise ArgumentError(f"{output} is a release that is to be merged; write the merged one somewhere else")
+
+
 def followed_tables(made: Release) -> list[list[str]]:
     """The columns of each table of several that a tilted mixture follows; none of another model."""
-    from sfumato.models.column_label import ColumnLabelModel
+    from sfumato.models.column_label import model_asked
     from sfumato.models.tilted_model import TiltedModel
 
-    model = made.model.base if isinstance(made.model, ColumnLabelModel) else made.model
+    model = model_asked(made.model)
     if not isinstance(model, TiltedModel):
         return []
     names = (*model.layout.names, model.layout.label or "")

@@ -44,6 +44,8 @@ class SharedLayout:
             schema's own.
         levels: For each of these columns the level of every bin in tables, from 0 on.
         tables: For each table its columns by their places; the place after the last is the label.
+        label_column: Whether the label is the last of these columns, like all others, in the place of classes apart.
+        seeded: Whether it was made of a release with seeded noise: such a layout is not public.
 
     Raises:
         ArgumentError: Bins, levels or tables do not fit the schema.
@@ -60,6 +62,8 @@ class SharedLayout:
     starts: tuple[IntArray | None, ...]
     levels: tuple[IntArray, ...]
     tables: tuple[tuple[int, ...], ...]
+    label_column: bool = False
+    seeded: bool = False
 
     def __post_init__(self) -> None:
         _check(self)
@@ -116,17 +120,15 @@ class SharedLayout:
         answers: Sequence[NoisyAnswer] = release.answers
         if release.encoding != "scores" or release.mechanism != "mixture":
             raise ArgumentError(f"a release of mechanism {release.mechanism!r} in {release.encoding} is no layout")
-        if release.asked.label != release.schema.label:
-            raise ArgumentError(
-                "a release with its label as a column is no layout; fit with sf.Mixture(label='classes')"
-            )
         if not answers:
             raise ArgumentError("a compact release is no layout: its noisy answers were left out")
+        column = release.asked.label != release.schema.label
+        starts = _starts(release.asked, _own_layout(release.schema, column))
         try:
-            levels, tables = _asked_tables(answers, release.layout)
+            levels, tables = _asked_tables(answers, release.asked)
+            return cls(release.schema, starts, levels, tables, column, not release.guarantee.secure)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             raise ArgumentError("the release's noisy answers are not what they say they are: it is no layout") from None
-        return cls(release.schema, _starts(release.layout, release.schema), levels, tables)
 
     @classmethod
     def load(cls, path: str | Path) -> SharedLayout:
@@ -162,6 +164,8 @@ class SharedLayout:
             "tables": [[names[j] for j in table] for table in self.tables],
             "bins": bins,
             "levels": {name: level.tolist() for name, level in zip(names, self.levels, strict=False)},
+            "label_column": self.label_column,
+            "seeded": self.seeded,
             "schema": self.schema.dump(),
         }
         with replacing(path) as temporary:
@@ -185,12 +189,15 @@ class SharedLayout:
         Raises:
             ArgumentError: The layout is of another schema.
         """
+        from sfumato.schema.column_labels import unlabelled
         from sfumato.schema.layout import Layout
 
-        own = Layout.of(self.schema)
-        if _columns(own) != _columns(public.layout) or own.unit != public.layout.unit:
+        own, given = Layout.of(self.schema), public.layout
+        if _columns(own) != _columns(given) or own.unit != given.unit:
             raise ArgumentError("layout: it was made of another schema; all sites need one schema and its layout")
-        return replace(public, layout=public.layout.refined(self.starts))
+        if self.label_column and public.adjacency != "add-remove":
+            raise ArgumentError("layout: it has the label as a column, which needs add-remove adjacency")
+        return replace(public, layout=(unlabelled(given) if self.label_column else given).refined(self.starts))
 
 
 def shared_layout(given: Any) -> SharedLayout | None:
@@ -212,10 +219,11 @@ def all_pairs(columns: int, label: int | None) -> tuple[tuple[int, ...], ...]:
 
 def _check(made: SharedLayout) -> None:
     """Refuse what does not fit the schema, or is too large to ask for."""
-    from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE
-    from sfumato.schema.layout import Layout
+    import numpy as np
 
-    own = Layout.of(made.schema)
+    from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE
+
+    own = _own_layout(made.schema, made.label_column)
     if own.groups:
         raise ArgumentError("layout: columns in groups have no bins to share")
     if len(made.starts) != len(own.names) or len(made.levels) != len(own.names):
@@ -225,7 +233,7 @@ def _check(made: SharedLayout) -> None:
             raise ArgumentError(f"layout: the bins of {one_line(name)!r} do not fit the column's grid")
     sizes = own.refined(made.starts).sizes
     for name, level, size in zip(own.names, made.levels, sizes, strict=True):
-        if level.ndim != 1 or len(level) != size or sorted(set(level.tolist())) != list(range(int(level.max()) + 1)):
+        if level.ndim != 1 or len(level) != size or not np.array_equal(np.unique(level), np.arange(len(set(level)))):
             raise ArgumentError(f"layout: the levels of {one_line(name)!r} must be one for each bin, numbered from 0")
     places = [*(int(level.max()) + 2 for level in made.levels), own.classes]  # with what fits no bin
     most = len(places) if own.label is not None else len(places) - 1
@@ -247,16 +255,26 @@ def _fits_grid(bins: Bins, starts: IntArray) -> bool:
     return bool((starts[1:] > starts[:-1]).all() and starts[-1] < bins.grid.size)
 
 
-def _starts(layout: Layout, schema: Schema) -> tuple[IntArray | None, ...]:
+def _own_layout(schema: Schema, label_column: bool) -> Layout:
+    """The schema's own bins, with the label as a column like all others or apart."""
+    from sfumato.schema.column_labels import can_unlabel, unlabelled
+    from sfumato.schema.layout import Layout
+
+    own = Layout.of(schema)
+    if label_column and not can_unlabel(own):
+        raise ArgumentError("layout: only a category can be a label and a column like all others")
+    return unlabelled(own) if label_column else own
+
+
+def _starts(layout: Layout, own: Layout) -> tuple[IntArray | None, ...]:
     """Where bins begin that are not the schema's own."""
     import numpy as np
 
-    from sfumato.schema.layout import Layout, OrderedBins
+    from sfumato.schema.layout import OrderedBins
 
-    pairs = zip(layout.bins, Layout.of(schema).bins, strict=True)
     return tuple(
         None if np.array_equal(mine.cell_starts, own.cell_starts) or not isinstance(mine, OrderedBins) else mine.starts
-        for mine, own in pairs
+        for mine, own in zip(layout.bins, own.bins, strict=True)
     )
 
 
@@ -300,14 +318,19 @@ def _read(path: Path) -> SharedLayout:
         raise ArgumentError(f"{path} is no layout of version {FORMAT_VERSION}; `sfumato layout` makes one")
     try:
         bins, levels, tables = data["bins"], data["levels"], data["tables"]
+        column, seeded = data.get("label_column", False), data.get("seeded", False)
         schema = _schema(data["schema"])
         modelled = [name for name in schema.modelling.modelled if name != schema.label]
-        places = {name: j for j, name in enumerate([*modelled, *filter(None, [schema.label])])}
+        names = [*modelled, *filter(None, [schema.label])]
+        places = {name: j for j, name in enumerate(names)}
+        asked = names if column is True else modelled
         return SharedLayout(
             schema,
-            tuple(_whole(bins[name]) if name in bins else None for name in modelled),
-            tuple(_whole(levels[name]) for name in modelled),
+            tuple(_whole(bins[name]) if name in bins else None for name in asked),
+            tuple(_whole(levels[name]) for name in asked),
             tuple(tuple(places[name] for name in table) for table in tables),
+            column is True,
+            seeded is not False,
         )
     except SchemaError as error:
         raise ArgumentError(f"{path}: the schema inside is not valid: {one_line(str(error))}") from None

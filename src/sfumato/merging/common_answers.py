@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
+from scipy.stats import chi2
 
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import NoisyAnswer
@@ -35,6 +36,7 @@ from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.schema.schema import Schema
 
 PLAUSIBLE_COUNT = 1e15  # of a noisy count and its noise: a file may say anything
+LEAST_CHANCE = 1e-15  # that noise alone sets two releases of one table so far apart
 
 Together: TypeAlias = "Callable[[Sequence[Noisy]], Noisy]"
 
@@ -152,7 +154,7 @@ def _table_bins(answer: NoisyAnswer, layout: Layout, before: Any) -> tuple[tuple
         raise ValueError
     for start, level in zip(starts, levels, strict=True):
         top = int(level[-1])
-        if len(level) != len(start) + 1 or set(level[:-1].tolist()) != set(range(top)):
+        if len(level) != len(start) + 1 or not 0 < top < len(level) or set(level[:-1].tolist()) != set(range(top)):
             raise ValueError
     found = tuple(starts), tuple(level[:-1] for level in levels)
     if before is not None:
@@ -255,7 +257,32 @@ def common(several: Sequence[Told], schema: Schema, layout: Layout, together: To
             moved.append(told.tables[table].moved(places, shape))
         tables.append(together(moved))
     bare = tuple(_without_missing(each, c, layout) for c, each in enumerate(starts))
-    return Common(SharedLayout(schema, bare, levels, tuple(kept)), histograms, tuple(tables))
+    shared = SharedLayout(schema, bare, levels, tuple(kept), label_column=layout.label != schema.label)
+    return Common(shared, histograms, tuple(tables))
+
+
+def check_same_table(several: Sequence[Told], layout: Layout, whole: bool) -> None:
+    """Refuse releases of one table whose histograms differ by more than noise, which is N(0, v_1 + v_i) cell by cell.
+
+    Args:
+        several: What they say.
+        layout: Of their schema.
+        whole: Whether all rows count; otherwise each release has drawn which do, and only their number is the same.
+
+    Raises:
+        ArgumentError: They are not of one table; the line names a column.
+    """
+    for c, name in enumerate(layout.names):
+        starts = _common_starts(c, [told.starts[c] for told in several], layout)
+        first, *others = (_coarser(told.histograms[c], told.starts[c], starts) for told in several)
+        for i, other in enumerate(others, start=2):
+            gap, variances = first.counts - other.counts, first.variances + other.variances
+            apart = [(gap.sum() ** 2 / variances.sum(), 1)] + [((gap**2 / variances).sum(), gap.size)] * whole
+            if min(chi2.sf(*each) for each in apart) < LEAST_CHANCE:
+                raise ArgumentError(
+                    f"releases 1 and {i} differ in {name!r} by more than noise, so they are not of one table; "
+                    "same_people is for one table that was fitted twice"
+                )
 
 
 def _common_starts(c: int, starts: list[IntArray], layout: Layout) -> IntArray:

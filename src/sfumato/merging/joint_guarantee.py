@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.accounting import add_up, epsilon_of
 from sfumato.errors import ArgumentError
-from sfumato.guarantee import LONGEST_NAME, Guarantee, Joint, Part, Person
+from sfumato.guarantee import LONGEST_NAME, MOST_MERGED, Guarantee, Joint, Part, Person
 from sfumato.private.accounting import MOST_COORDINATES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
 from sfumato.private.units import unit_delta
@@ -39,7 +39,7 @@ def joint_guarantee(releases: Sequence[Release], same_people: bool, rule: str | 
         guarantee, because its noise was seeded, neither has what it is merged into.
 
     Raises:
-        ArgumentError: A release is there twice, or the same people would have to be told apart.
+        ArgumentError: A release is there twice, there are too many, or the same people would have to be told apart.
     """
     check_rule(rule)
     rules = tuple(
@@ -47,8 +47,12 @@ def joint_guarantee(releases: Sequence[Release], same_people: bool, rule: str | 
     )
     rules += () if rule is None or rule in rules else (rule,)
     parts = _parts(releases, same_people)
-    _refuse_twice([part.id for part in parts])
-    _refuse_twice([digest(each) for each in releases])  # also of an entry whose id was taken off a file
+    if any(part.guarantee.slices for part in parts):
+        raise ArgumentError("noisy projections of every row have no mu to add up: a release of them cannot be merged")
+    if len(parts) > MOST_MERGED:
+        raise ArgumentError(f"a merged release has at most {MOST_MERGED} parts, and these have {len(parts)}")
+    _refuse_twice([part.guarantee.entry for part in parts if part.guarantee.entry is not None])
+    _refuse_twice([part.id for part in parts])  # also of an entry whose id was taken off a file
     first = parts[0].guarantee
     secure = all(part.guarantee.secure for part in parts)
     spends = tuple(spend for part in parts for spend in part.guarantee.spends)
@@ -91,11 +95,6 @@ def person(parts: Sequence[Part]) -> Person:
     return Person(epsilon, delta, mu)
 
 
-def identity(release: Release) -> str:
-    """What tells a release from others: its ledger's entry, or a digest of its noisy answers, which are public."""
-    return digest(release) if release.guarantee.entry is None else release.guarantee.entry
-
-
 def digest(release: Release) -> str:
     """Of the noisy answers: no two fits have the same."""
     found = hashlib.blake2b(digest_size=16)
@@ -114,13 +113,12 @@ def _parts(releases: Sequence[Release], same_people: bool) -> tuple[Part, ...]:
     groups = 0
     for release in releases:
         joint = release.guarantee.joint
-        mine = (Part(identity(release), release.guarantee, 0),) if joint is None else joint.parts
+        mine = (Part(digest(release), release.guarantee, 0),) if joint is None else joint.parts
         if same_people and len({part.people for part in mine}) > 1:
             raise ArgumentError(
                 "a release merged of different people cannot be sharpened; merge those of the same people first"
             )
-        shift = 0 if same_people else groups
-        found += [Part(part.id, part.guarantee, part.people + shift) for part in mine]
+        found += [Part(part.id, part.guarantee, 0 if same_people else groups + part.people) for part in mine]
         groups = 1 + max(part.people for part in found)
     return tuple(found)
 

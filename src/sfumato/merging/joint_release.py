@@ -10,6 +10,7 @@ Gaussians the one that is closest to the mixture of those mixtures, in KL. docs/
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,22 +18,24 @@ import numpy as np
 
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
-from sfumato.mechanisms import Mixture, Public
+from sfumato.guarantee import MOST_MERGED, Guarantee
+from sfumato.mechanisms import Mixture, Plan, Public
 from sfumato.mechanisms.asker import Seen
 from sfumato.mechanisms.encodings.score_encoding import LearnedScores, ScoreEncoding
 from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.pairs.pair_rounds import TABLES
 from sfumato.mechanisms.pairs.public_tables import tilt_by_layout
 from sfumato.mechanisms.shrinkage import nearest_correlation
-from sfumato.merging.common_answers import Common, Summed, added, averaged, common, told_by
+from sfumato.merging.common_answers import Common, Summed, Told, added, averaged, check_same_table, common, told_by
 from sfumato.merging.joint_guarantee import joint_guarantee
-from sfumato.models.column_label import ColumnLabelModel
+from sfumato.models.column_label import ColumnLabelModel, model_asked
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.tilted_model import TiltedModel
-from sfumato.release.guarantee import MOST_MERGED
 from sfumato.release.release import Release
+from sfumato.schema.column_labels import unlabelled
 from sfumato.schema.layout import FloatArray, IntArray, Layout, OrderedBins
+from sfumato.schema.schema import Schema
 
 DRAWN_ROWS = 40_000  # of each class, from all releases together: a correlation is then known to 0.005
 
@@ -75,30 +78,32 @@ def merged(
 ) -> Release:
     """Releases merged; with what tells their people apart, in words, and with another tuning of the model."""
     _check(releases)
+    first, layout = releases[0], _own_layout(releases[0])
+    several = [read_told(each, f"release {i}") for i, each in enumerate(releases, start=1)]
     guarantee = joint_guarantee(releases, same_people, rule)
-    first = releases[0]
-    layout = Layout.of(first.schema)
-    several = [told_by(each.answers, layout, f"release {i}") for i, each in enumerate(releases, start=1)]
+    if same_people:
+        check_same_table(several, layout, whole=first.schema.unit is None)
     known = common(several, first.schema, layout, averaged if same_people else added)
     shares = np.stack([told.class_counts for told in several])
     if same_people:  # of whom each release has all: by how well it knows them
-        shares = np.array([_spent(each) for each in releases])[:, None] * np.ones(layout.classes)
+        shares = np.array([_spent(each.guarantee) for each in releases])[:, None] * np.ones(layout.classes)
     asker = Summed(known)
     mechanism = Mixture(layout=known.shared, tuning=tuning or MixtureTuning())
-    model = _model(releases, mechanism, known, asker, shares, same_people)
-    return Release(first.schema, guarantee, first.mechanism, model, asker.answers)
+    plan = mechanism.plan(_public(guarantee, first.schema))
+    model = _model(releases, mechanism, plan, known, asker, shares)
+    own = ColumnLabelModel.of(model) if known.shared.label_column else model
+    return Release(first.schema, guarantee, first.mechanism, own, asker.answers)
 
 
 def _model(
     releases: Sequence[Release],
     mechanism: Mixture,
+    plan: Plan,
     known: Common,
     asker: Summed,
     shares: FloatArray,
-    same_people: bool,
 ) -> MixtureModel | TiltedModel:
     """The mechanism run once more, with what is known for answers."""
-    plan = mechanism.plan(_public(releases, known, same_people))
     tuning = mechanism.tuning
     learned = ScoreEncoding(tuning.histograms, tuning.labels, follows_mass=False).learn(asker, plan)
     mixture = joint_mixture([_base(each) for each in releases], shares, learned, tuning)
@@ -178,55 +183,72 @@ def _check(releases: Any) -> None:
         if each.guarantee.adjacency != first.guarantee.adjacency:
             adjacencies = f"{first.guarantee.adjacency} and {each.guarantee.adjacency}"
             raise ArgumentError(f"releases 1 and {i} have adjacency {adjacencies}; only one adjacency can be merged")
+        if each.asked.label != first.asked.label:
+            raise ArgumentError(
+                f"of releases 1 and {i} one has its label as a column like all others; fit both with "
+                "sf.Mixture(label='classes'), or both with label='column'"
+            )
+
+
+def read_told(release: Release, who: str) -> Told:
+    """What the answers of a release say of the columns as questions saw them; refused where they say nothing."""
+    return told_by(release.answers, _own_layout(release), who)
 
 
 def check_kind(release: Release, who: str) -> None:
     """Refuse a release that has no counts to add up, or a model that does not follow from them."""
-    if isinstance(release.model, ColumnLabelModel):
-        raise ArgumentError(f"{who} has its label as a column like all others; fit with sf.Mixture(label='classes')")
-    if release.mechanism != "mixture" or not isinstance(release.model, (MixtureModel, TiltedModel)):
+    model = model_asked(release.model)
+    if release.mechanism != "mixture" or not isinstance(model, (MixtureModel, TiltedModel)):
         raise ArgumentError(f"{who} is of mechanism {release.mechanism!r}; only those of 'mixture' can be merged")
     if release.encoding != "scores":
         raise ArgumentError(f"{who} is in encoding {release.encoding!r}; only those in 'scores' can be merged")
-    if release.model.labeller is not None:
+    if model.labeller is not None:
         raise ArgumentError(f"{who} has adapted labels, which cannot be merged; fit it with adapt=None")
 
 
 def _schemas_apart(one: Release, other: Release) -> str:
     """What two schemas differ in, in a few words; nothing where they are the same."""
     first, second = one.schema.dump(), other.schema.dump()
-    if first == second:
-        return ""
     columns, others = first.get("columns", {}), second.get("columns", {})
+    if first == second:  # whatever the order of their columns, by which answers name them
+        return "" if list(columns) == list(others) else "the order of columns"
     for name in (*columns, *others):
         if columns.get(name) != others.get(name):
             return f"the schema of column {name!r}"
     return "the schema"
 
 
+def _own_layout(release: Release) -> Layout:
+    """The schema's own bins, the label among the columns where the release has it there."""
+    own = Layout.of(release.schema)
+    return own if release.asked.label == own.label else unlabelled(own)
+
+
 def _base(release: Release) -> MixtureModel:
-    model = release.model.base if isinstance(release.model, TiltedModel) else release.model
+    asked = model_asked(release.model)
+    model = asked.base if isinstance(asked, TiltedModel) else asked
     assert isinstance(model, MixtureModel)
     return model
 
 
-def _public(releases: Sequence[Release], known: Common, same_people: bool) -> Public:
+def _public(guarantee: Guarantee, schema: Schema) -> Public:
     """Public facts to plan with: the noise that one fit would have had to have what is known."""
-    schema, guarantee = known.shared.schema, releases[0].guarantee
-    spent = [_spent(each) for each in releases]
-    mu = math.sqrt(sum(spent)) if same_people else 1.0 / math.sqrt(sum(1.0 / each for each in spent))
+    assert guarantee.joint is not None
+    spent: defaultdict[int, float] = defaultdict(float)
+    for part in guarantee.joint.parts:
+        spent[part.people] += _spent(part.guarantee)
     return Public(
         layout=Layout.of(schema),
         epsilon=guarantee.epsilon or 1.0,
         delta=guarantee.delta or 1e-6,
         delta_left=guarantee.delta or 1e-6,
-        mu=mu,
+        mu=1.0 / math.sqrt(math.fsum(1.0 / each for each in spent.values())),
         adjacency=guarantee.adjacency,
         unit_rows=None if schema.unit is None else schema.unit.rows,
         modelling=None if schema.modelling.is_plain else schema.modelling,
     )
 
 
-def _spent(release: Release) -> float:
+def _spent(guarantee: Guarantee) -> float:
     """mu^2 of all that a release asked."""
-    return math.fsum(spend.mu**2 for spend in release.guarantee.spends)
+    return math.fsum(spend.mu**2 for spend in guarantee.spends)

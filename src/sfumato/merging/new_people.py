@@ -13,10 +13,11 @@ from typing import Any
 from sfumato.api import fit
 from sfumato.engines import Local
 from sfumato.errors import ArgumentError
+from sfumato.guarantee import MOST_MERGED
 from sfumato.ledger.ledger import Ledger
 from sfumato.mechanisms import Mixture
 from sfumato.merging.joint_guarantee import check_rule
-from sfumato.merging.joint_release import check_kind, merged
+from sfumato.merging.joint_release import check_kind, merged, read_told
 from sfumato.progress import Listener
 from sfumato.release.release import Release
 
@@ -79,6 +80,9 @@ def update(
     rule = new_people if isinstance(new_people, str) else None
     check_rule(rule)
     check_kind(release, "the release")
+    read_told(release, "the release")  # whatever cannot be merged is refused before anything is spent
+    if release.guarantee.joint is not None and len(release.guarantee.joint.parts) >= MOST_MERGED:
+        raise ArgumentError(f"the release has {MOST_MERGED} parts already, which is as many as a merged one may have")
     fitted = fit(
         new_rows,
         release.schema,

@@ -7,7 +7,7 @@ theirs, and log p(x, class) is the base's log density of the row with each label
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 
 from sfumato.arrays import Insist, NamedArrays, Specs
 from sfumato.guarantee import Guarantee
-from sfumato.models.base import CodedRows, GivenCell, register_model
+from sfumato.models.base import CodedRows, GivenCell, Model, register_model
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.tilted_model import TiltedModel
 from sfumato.private.accounting import Adjacency
@@ -68,11 +68,6 @@ class ColumnLabelModel:
             The model.
         """
         return cls(base, labelled(base.layout))
-
-    @property
-    def asked(self) -> Layout:
-        """The columns as questions saw them, the label among them."""
-        return self.base.layout
 
     @property
     def encoding(self) -> str:
@@ -143,3 +138,28 @@ class ColumnLabelModel:
             guarantee.adjacency is Adjacency.ADD_REMOVE, "its label is a column, in another adjacency than add-remove"
         )
         self.base.check_guarantee(guarantee, unit_rows, insist)
+
+
+def model_asked(model: Model) -> Model:
+    """The model of the columns that questions saw.
+
+    Args:
+        model: Of a release.
+
+    Returns:
+        Its base where the label is one of these columns, and the model itself otherwise.
+    """
+    return model.base if isinstance(model, ColumnLabelModel) else model
+
+
+def with_asked(model: Model, asked: MixtureModel | TiltedModel) -> Model:
+    """A model like another, with other columns as questions saw them.
+
+    Args:
+        model: The other one, of a release.
+        asked: What takes the place of `model_asked(model)`.
+
+    Returns:
+        The model.
+    """
+    return replace(model, base=asked) if isinstance(model, ColumnLabelModel) else asked

@@ -18,6 +18,9 @@ import pandas as pd
 from scipy.stats import t as student
 
 from sfumato.errors import ArgumentError
+from sfumato.schema.layout import FloatArray
+
+UNLIKE = "combine needs two analyses or more of the same numbers, and as many variances as estimates of each"
 
 
 def combine(estimates: Sequence[Any], variances: Sequence[Any], level: float = 0.95) -> pd.DataFrame:
@@ -36,19 +39,23 @@ def combine(estimates: Sequence[Any], variances: Sequence[Any], level: float = 0
         One row a number, under the names of a Series: estimate, se, df, low and high.
 
     Raises:
-        ArgumentError: There are fewer than two analyses, or they do not go together, or the level is none.
+        ArgumentError: There are fewer than two analyses, or they do not go together, as where a rare category is in
+            some draws only; a number is none, or a variance negative; or the level is none.
 
     Example:
         >>> combine([1.0, 1.2, 1.4, 1.3, 1.1], [0.001] * 5).round(3)
            estimate     se   df    low   high
         0       1.2  0.173  4.0  0.719  1.681
     """
-    found, claimed = (np.array([np.atleast_1d(each) for each in part], dtype=float) for part in (estimates, variances))
+    names = _names([*estimates, *variances])
+    found, claimed = _numbers(estimates), _numbers(variances)
     if len(found) < 2 or found.ndim != 2 or found.shape != claimed.shape:
-        raise ArgumentError("combine needs two analyses or more, and as many variances as estimates of each")
+        raise ArgumentError(UNLIKE)
+    if not np.isfinite(found).all() or not np.isfinite(claimed).all() or (claimed < 0.0).any():
+        raise ArgumentError("combine takes finite numbers, and variances that are not negative")
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
-    m, names = len(found), getattr(estimates[0], "index", None)
+    m = len(found)
     between = (1.0 + 1.0 / m) * found.var(axis=0, ddof=1)
     left = np.clip(1.0 - claimed.mean(axis=0) / np.where(between > 0.0, between, np.inf), 0.0, 1.0)
     shorter = [_half(between * left, (m - 1) * left**2, level), _half(between, np.full(len(left), m - 1.0), level)]
@@ -65,6 +72,22 @@ def combine(estimates: Sequence[Any], variances: Sequence[Any], level: float = 0
         },
         index=names,
     )
+
+
+def _names(parts: Sequence[Any]) -> pd.Index | None:
+    """What Series call their numbers, all of them alike."""
+    named = [part.index for part in parts if isinstance(part, pd.Series)]
+    if not all(each.equals(named[0]) for each in named):
+        raise ArgumentError("the analyses are not of the same numbers: combine those that every draw has, in one order")
+    return named[0] if named else None
+
+
+def _numbers(parts: Sequence[Any]) -> FloatArray:
+    """(analyses, numbers)."""
+    try:
+        return np.array([np.atleast_1d(part) for part in parts], dtype=float)
+    except (TypeError, ValueError):
+        raise ArgumentError(UNLIKE) from None
 
 
 def _half(variance: Any, freedom: Any, level: float) -> Any:

@@ -15,14 +15,12 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field
 from sfumato.accounting import add_up, delta_of
 from sfumato.arrays import Insist
 from sfumato.errors import ArgumentError
-from sfumato.guarantee import LONGEST_NAME, ROUNDING, Guarantee, Joint, Part, Person
+from sfumato.guarantee import LONGEST_NAME, MOST_MERGED, ROUNDING, Guarantee, Joint, Part, Person
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.private.slicing.law import Slices
 from sfumato.schema.layout import ROW, Layout
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
-
-MOST_MERGED = 4096  # of a merged release
 
 _Whole = Annotated[int, Field(strict=True)]
 
@@ -214,11 +212,14 @@ def _check_total(given: Guarantee, insist: Insist) -> None:
 def _check_joint(given: Guarantee, joint: Joint, insist: Insist) -> None:
     """Whether a merged release promises no more than its parts, each of them once, and is secure only if all are."""
     parts = [part.guarantee for part in joint.parts]
-    insist(len({part.id for part in joint.parts}) == len(parts), "a part of its guarantee is there twice")
-    named = all(part.id == part.guarantee.entry for part in joint.parts if part.guarantee.entry is not None)
-    insist(named, "a part of its guarantee has another name than its ledger's entry")
+    entries = [each.entry for each in parts if each.entry is not None]
+    once = len({part.id for part in joint.parts}) == len(parts) and len(set(entries)) == len(entries)
+    insist(once, "a part of its guarantee is there twice")
+    groups = {part.people for part in joint.parts}
+    insist(groups == set(range(len(groups))), "the people of its parts are not numbered from 0 on")
     insist(all(rule.isprintable() for rule in joint.rules), "what tells its people apart cannot be printed")
-    insist(given.entry is None and not given.slices, "a merged release is no entry of a ledger, and has no noisy rows")
+    rowwise = any(each.slices for each in (given, *parts))
+    insist(given.entry is None and not rowwise, "a merged release is no entry of a ledger, and has no noisy rows")
     alike = all((each.adjacency, each.unit) == (given.adjacency, given.unit) for each in parts)
     insist(alike, "the parts of its guarantee protect other neighbours or units")
     spends = tuple(spend for each in parts for spend in each.spends)

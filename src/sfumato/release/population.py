@@ -25,7 +25,7 @@ from sfumato.guarantee import NoisyAnswer
 from sfumato.mechanisms.pairs.tilting import Total, cells_of, solve
 from sfumato.models.base import Model
 from sfumato.models.chains import Chains, settle
-from sfumato.models.column_label import ColumnLabelModel
+from sfumato.models.column_label import model_asked, with_asked
 from sfumato.models.tilted_model import TiltedModel
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
@@ -67,12 +67,10 @@ def draw_populations(release: Release, n: int | None, draws: int, seed: int | No
     unit = release.schema.unit
     if unit is not None and unit.rows > 1:
         raise ArgumentError(f"draws take rows as independent, and up to {unit.rows} rows of one unit are not")
-    model = release.model
-    known = Known.of(model.base if isinstance(model, ColumnLabelModel) else model, release.answers)
+    known = Known.of(model_asked(release.model), release.answers)
     rows = SETTINGS.rows_a_row * known.rows if n is None else n
     for rng in np.random.default_rng(seed).spawn(int(draws)):
-        drawn = known.population(rng)
-        own = replace(model, base=drawn) if isinstance(model, ColumnLabelModel) else drawn
+        own = with_asked(release.model, known.population(rng))
         yield Draw(replace(release, model=own), rows, int(rng.integers(1 << 62)))
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sfumato.asking.asks import Asks
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
-from sfumato.models import ColumnLabelModel, GeneratorModel, Model, Trainable
+from sfumato.models import GeneratorModel, Model, Trainable, model_asked
 from sfumato.release.conditional import Held, Where, keep_where, row_filter
 from sfumato.release.inference import class_probabilities, log_density
 from sfumato.release.keeping import FITTING, Keeping, keep_rules
@@ -90,7 +90,7 @@ class Release(Asks):
     @property
     def asked(self) -> Layout:
         """The columns as questions saw them: the label may be one of them."""
-        return self.model.asked if isinstance(self.model, ColumnLabelModel) else self.layout
+        return model_asked(self.model).layout
 
     @property
     def encoding(self) -> str:

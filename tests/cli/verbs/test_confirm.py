@@ -123,6 +123,7 @@ def test_every_answer_is_kept_when_interrupted(draft: Path) -> None:
 ACCEPTED = "type,step,scale,atoms,missing,format,left-out"
 
 
+@pytest.mark.half
 @pytest.mark.parametrize(
     ("options", "most"),
     [

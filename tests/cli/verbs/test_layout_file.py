@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.calls import Call
-from tests.cli.lines import document
+from tests.cli.lines import altered, document
 
 import sfumato as sf
 
@@ -19,6 +19,15 @@ def test_a_layout_of_a_schema_and_of_a_release(folder: Path, call: Call) -> None
     found = document(call("layout", "r.sfumato", "-o", "l.json", "--json"))
     assert found["output"] == "l.json"
     assert all(set(table) <= {"age", "town", "ill"} for table in found["tables"])
+    assert found["seeded"] is False
+
+
+def test_a_layout_of_seeded_noise_is_marked(folder: Path, call: Call) -> None:
+    assert call(*altered(output="seeded.sfumato", **{"insecure-seed": 1})).code == 0
+    assert "NOT PUBLIC" in call("layout", "seeded.sfumato", "-o", "l.json").out
+    result = call(*altered(layout="l.json", output="a.sfumato"))
+    assert result.code == 2
+    assert "the layout is of a release with seeded noise" in result.err
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,10 @@ def test_what_cannot_be_merged_is_said_in_one_line(folder: Path, call: Call) -> 
         (("r.sfumato",), "two releases or more"),
         (("r.sfumato", "r.sfumato"), "there twice"),
         (("r.sfumato", "none.sfumato"), "none.sfumato does not exist"),
+        (
+            ("r.sfumato", "./all.sfumato"),
+            "all.sfumato is a release that is to be merged; write the merged one somewhere",
+        ),
     ):
         result = call("merge", *arguments, "-o", "all.sfumato")
         assert result.code == 2

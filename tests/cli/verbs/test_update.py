@@ -32,3 +32,11 @@ def test_that_they_are_new_has_to_be_said(folder: Path, call: Call) -> None:
     assert "say so by new_people=True" in result.err
     assert result.err.count("\n") == 1
     assert not Path("new.sfumato").exists()
+
+
+def test_what_is_merged_is_not_written_over(folder: Path, call: Call) -> None:
+    before = Path("r.sfumato").read_bytes()
+    result = call(*UPDATE, "-o", "r.sfumato", "--new-people")
+    assert result.code == 2
+    assert "r.sfumato is a release that is to be merged" in result.err
+    assert Path("r.sfumato").read_bytes() == before

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.mechanisms.clustmix.test_clustmix_run import TUNING, TWO
 
 import sfumato as sf
@@ -26,7 +27,7 @@ from sfumato.schema.layout import Layout
 # How small a cell may be
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=some(50), deadline=None)
 @given(st.floats(0.5, 20.0), st.floats(0.01, 3.0), st.floats(0.01, 2.0))
 def test_the_smallest_cell_carries_sigma_max(far: float, mu: float, sigma: float) -> None:
     least = smallest_cell(far, mu**2, sigma)
@@ -61,7 +62,7 @@ def test_small_cells_join_the_nearest_of_their_class() -> None:
     assert spread.tolist() == [0.0, 2.0, 3.0]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=some(100), deadline=None)
 @given(st.data())
 def test_merging_keeps_rows_and_means_and_leaves_nothing_small(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 12))

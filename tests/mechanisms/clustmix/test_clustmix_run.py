@@ -68,6 +68,7 @@ def test_cells_of_a_class_share_its_shape() -> None:
     assert mixture.scales[own] ** 2 @ mixture.weights[own] / mixture.weights[own].sum() == pytest.approx(1.0)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("adapt", [None, "labels"])
 @pytest.mark.parametrize("components", [None, 1, 5])
@@ -101,6 +102,7 @@ def test_a_seed_repeats_a_fit() -> None:
     assert not np.array_equal(first.model.mixture.means, other.model.mixture.means)
 
 
+@pytest.mark.slow
 def test_it_beats_one_gaussian_a_class_for_whoever_trains_on_it() -> None:
     """Over seeds 1 to 5 the accuracy is 0.73 to 0.87, and that of one Gaussian a class 0.49 to 0.50."""
     table = corners(4000, 0)

@@ -123,6 +123,7 @@ def test_few_rows_plan_one_gaussian_and_many_leave_it_to_the_answers() -> None:
 UNIT: dict[str, Any] = SCHEMA | {"unit": {"column": "who", "rows": 3}}
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("components", [3, None])
 @pytest.mark.parametrize("adjacency", [str(each) for each in Adjacency])
 @pytest.mark.parametrize("schema", [SCHEMA, UNIT], ids=["row", "unit"])

@@ -132,6 +132,7 @@ CASES: dict[str, tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.usefixtures("small_pool")
 @pytest.mark.parametrize(("table", "schema", "options"), CASES.values(), ids=CASES)
 def test_any_table_gives_a_valid_release(
@@ -257,6 +258,7 @@ def test_rules_that_the_mixture_gives_no_mass_do_not_lose_what_was_spent() -> No
     assert release.model.log_total > -math.inf
 
 
+@pytest.mark.slow
 def test_more_rows_make_it_no_worse() -> None:
     """A pool of fewer rows than the table has once doubted more than it knew: 0.25 instead of 0.01."""
     table, bins = vee(60_000), {"type": "number", "min": -4, "max": 4, "bins": 16}

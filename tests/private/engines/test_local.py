@@ -114,6 +114,7 @@ def within_patience(work: Callable[[], object]) -> BaseException | None:
     return caught[0] if caught else None
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("rows", [1, 64, ROWS])
 def test_workers_and_batches_do_not_matter(workers: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +128,7 @@ def test_workers_and_batches_do_not_matter(workers: int, rows: int, monkeypatch:
     assert len(engine._kept) == -(-ROWS // rows)
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("rows", [7, 2**16])
 @pytest.mark.parametrize("kind", ["pandas", "pandas of objects", "csv", "arrow", "parquet"])
 def test_every_kind_of_table_gives_the_same_totals(
@@ -193,6 +195,7 @@ def with_ids() -> pd.DataFrame:
     return FRAME.assign(who=np.random.default_rng(3).choice(["a", "b", "c", None], ROWS))
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("workers", [1, 5])
 @pytest.mark.parametrize("rows", [1, 50, ROWS])
 def test_which_rows_of_a_unit_count_depends_on_no_batch_and_no_order(

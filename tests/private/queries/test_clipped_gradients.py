@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     LABEL,
@@ -50,10 +51,11 @@ def gradient_of(world: World, kind: Any = ClippedGradient) -> Query:
     return kind(image, slopes, world.radius(image), world.draw(st.sampled_from([1e-4, 0.01, 0.2, 0.7, 1.0])))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_it_keeps_its_bound(adjacency: Adjacency) -> None:
-    hunt(world_cases(gradient_of, adjacency), adjacency, examples=80)
-    hunt(world_cases(gradient_of, adjacency, unit=3), adjacency, examples=20, unit_rows=3)
+    hunt(world_cases(gradient_of, adjacency), adjacency, examples=some(80))
+    hunt(world_cases(gradient_of, adjacency, unit=3), adjacency, examples=some(20), unit_rows=3)
 
 
 # Planted faults: the same hunt must find them
@@ -98,13 +100,14 @@ def test_the_hunt_finds_planted_faults(fault: str) -> None:
         hunt(world_cases(build, adjacency), adjacency, examples=1500)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_without_clipping_rows_that_are_too_long_count_nowhere(
     adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second line: the bound rests on no clipping, because every row's length is looked at."""
     monkeypatch.setattr(base, "clip_rows", lambda z, radius: z)
-    hunt(world_cases(gradient_of, adjacency), adjacency, examples=60)
+    hunt(world_cases(gradient_of, adjacency), adjacency, examples=some(60))
 
 
 # Tightness: the bounds cannot be loosened unseen

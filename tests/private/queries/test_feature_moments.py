@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     BAD_LABEL,
@@ -98,7 +99,7 @@ def test_unpack_is_in_the_kernels_units() -> None:
     assert len(query.weights) == query.size == 16 * 17 // 2 + 16 * 3
 
 
-@settings(deadline=None, max_examples=60, derandomize=True, database=None)
+@settings(deadline=None, max_examples=some(60), derandomize=True, database=None)
 @given(st.sampled_from(extreme_images()), st.integers(1, 40), st.integers(0, 2**32 - 1), st.integers(1, 2**40))
 def test_a_row_does_not_feel_the_others(image: FeatureImage, rows: int, seed: int, radius: int) -> None:
     """Permuted, thinned out, cut into batches, laid out otherwise in memory: bit for bit the same."""
@@ -324,6 +325,7 @@ FAULTS: dict[str, Callable[[], tuple[st.SearchStrategy[Case], Adjacency]]] = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_hunt_finds_planted_faults(fault: str) -> None:
     found, adjacency = FAULTS[fault]()
@@ -345,13 +347,14 @@ def test_the_hunt_finds_planted_faults_in_projected_rows(fault: str) -> None:
         hunt(world_cases(build, adjacency), adjacency, 1500)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_without_clipping_rows_that_are_too_long_count_nowhere(
     adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second line: the bound rests on no clipping, because every row's length is looked at."""
     monkeypatch.setattr(base, "clip_rows", lambda z, radius: z)
-    hunt(cases(adjacency), adjacency, examples=60)
+    hunt(cases(adjacency), adjacency, examples=some(60))
 
 
 # The bounds are reached

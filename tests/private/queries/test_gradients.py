@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.examples import some
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     LABEL,
@@ -62,9 +63,10 @@ def cases(draw: st.DrawFn, adjacency: Adjacency, kind: type = Gradient) -> Case:
     return Case(query, coded(before, dim), coded(after, dim))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_it_keeps_its_bound(adjacency: Adjacency) -> None:
-    hunt(cases(adjacency), adjacency, examples=250)
+    hunt(cases(adjacency), adjacency, examples=some(250))
 
 
 # Planted faults: the same hunt must find them
@@ -126,13 +128,14 @@ def test_the_hunt_finds_planted_faults(kind: type, adjacency: Adjacency) -> None
         hunt(cases(adjacency, kind), adjacency, examples=2000)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_without_clipping_rows_that_are_too_long_count_nowhere(
     adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second line: the bound rests on no clipping, because every row's length is looked at."""
     monkeypatch.setattr(base, "clip_rows", lambda z, radius: z)
-    hunt(cases(adjacency), adjacency, examples=80)
+    hunt(cases(adjacency), adjacency, examples=some(80))
 
 
 # Tightness: the bounds cannot be loosened unseen

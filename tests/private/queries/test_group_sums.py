@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.examples import some
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     LABEL,
@@ -134,11 +135,12 @@ def cases(
     return Case(query, coded(before, space.image.dim), coded(after, space.image.dim))
 
 
+@pytest.mark.thorough
 @pytest.mark.half
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("second", SECONDS)
 def test_they_keep_their_bound(second: str, adjacency: Adjacency) -> None:
-    hunt(cases(adjacency, second), adjacency, examples=150 if second == "outer" else 80)
+    hunt(cases(adjacency, second), adjacency, examples=some(150 if second == "outer" else 80))
 
 
 @settings(deadline=None)
@@ -206,13 +208,14 @@ def test_the_hunt_finds_planted_faults(fault: str) -> None:
         hunt(found, adjacency, examples=2000)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_without_clipping_rows_that_are_too_long_count_nowhere(
     adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second line: the bound rests on no clipping, because every row's length is looked at."""
     monkeypatch.setattr(base, "clip_rows", lambda z, radius: z)
-    hunt(cases(adjacency), adjacency, examples=60)
+    hunt(cases(adjacency), adjacency, examples=some(60))
 
 
 # Tightness: the bounds cannot be loosened unseen

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     LABEL,
@@ -173,11 +174,12 @@ def cases(draw: st.DrawFn, adjacency: Adjacency, second: str, kind: type = Group
     return Case(query, coded(before, dim), coded(after, dim))
 
 
+@pytest.mark.thorough
 @pytest.mark.half
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("second", SECONDS)
 def test_cells_keep_the_bound(second: str, adjacency: Adjacency) -> None:
-    hunt(cases(adjacency, second), adjacency, examples=80)
+    hunt(cases(adjacency, second), adjacency, examples=some(80))
 
 
 class Unclipped(Latent):
@@ -215,6 +217,7 @@ FAULTS: dict[str, tuple[Adjacency, str, type, type]] = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_hunt_finds_planted_faults(fault: str) -> None:
     adjacency, second, kind, latent = FAULTS[fault]

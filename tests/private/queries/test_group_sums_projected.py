@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.examples import some
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     LABEL,
@@ -80,18 +81,20 @@ BUILD: dict[str, Build] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.half
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", BUILD)
 def test_they_keep_their_bound(name: str, adjacency: Adjacency) -> None:
-    hunt(world_cases(BUILD[name], adjacency, places=name == "columns"), adjacency, examples=60)
+    hunt(world_cases(BUILD[name], adjacency, places=name == "columns"), adjacency, examples=some(60))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", BUILD)
 def test_a_unit_of_rows_keeps_its_bound(name: str, adjacency: Adjacency) -> None:
     cases = world_cases(BUILD[name], adjacency, unit=3, places=name == "columns")
-    hunt(cases, adjacency, examples=20, unit_rows=3)
+    hunt(cases, adjacency, examples=some(20), unit_rows=3)
 
 
 # Planted faults: the same hunt must find them

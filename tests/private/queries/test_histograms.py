@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     BAD_LABEL,
@@ -48,9 +49,10 @@ def cases(draw: st.DrawFn, adjacency: Adjacency, kind: type = Histograms) -> Cas
     return Case(query, coded(before, len(sizes)), coded(after, len(sizes)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_they_keep_their_bound(adjacency: Adjacency) -> None:
-    hunt(cases(adjacency), adjacency, examples=150)
+    hunt(cases(adjacency), adjacency, examples=some(150))
 
 
 # Planted faults: the same hunt must find them

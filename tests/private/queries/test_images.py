@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.examples import some
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     LABEL,
@@ -114,7 +115,7 @@ def affine_cases(draw: st.DrawFn) -> tuple[GroupSums, list[tuple[list[int], int]
     return query, draw(st.lists(row, min_size=2, max_size=10)), dim
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=some(100))
 @given(affine_cases())
 def test_no_neighbour_moves_the_moments_beyond_their_bound(
     case: tuple[GroupSums, list[tuple[list[int], int]], int],
@@ -139,7 +140,7 @@ def test_rows_that_are_not_clipped_are_caught() -> None:
         check_bound(Case(query, valued([], 2), valued([([TOP, TOP], 0)], 2)), ADD_REMOVE)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=some(50))
 @given(affine_cases())
 def test_a_batch_is_the_sum_of_its_rows(case: tuple[GroupSums, list[tuple[list[int], int]], int]) -> None:
     query, rows, dim = case
@@ -325,7 +326,7 @@ def some_rows(cells: Cells, count: int, seed: int) -> Batch:
     return Batch(codes, rng.integers(0, len(cells.centres), count))
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(
     st.integers(1, 30), st.integers(0, 2**32 - 1), st.lists(st.integers(1, 6), min_size=1, max_size=3), st.booleans()
 )

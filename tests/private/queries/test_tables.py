@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     BAD_LABEL,
@@ -93,16 +94,18 @@ def cases(draw: st.DrawFn, adjacency: Adjacency, kind: Any = Tables, unit: int =
     return Case(query, coded(before, len(sizes)), coded(after, len(sizes)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [Tables, Distances])
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_they_keep_their_bound(adjacency: Adjacency, kind: type) -> None:
-    hunt(cases(adjacency, kind), adjacency, examples=80)
+    hunt(cases(adjacency, kind), adjacency, examples=some(80))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [Tables, Distances])
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_units_of_three_rows_keep_their_bound(adjacency: Adjacency, kind: type) -> None:
-    hunt(cases(adjacency, kind, unit=3), adjacency, examples=30, unit_rows=3)
+    hunt(cases(adjacency, kind, unit=3), adjacency, examples=some(30), unit_rows=3)
 
 
 # Planted faults: the same hunt must find them
@@ -170,6 +173,7 @@ FAULTS: dict[str, tuple[Adjacency, type]] = {
 }
 
 
+@pytest.mark.half
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_hunt_finds_planted_faults(fault: str) -> None:
     adjacency, kind = FAULTS[fault]

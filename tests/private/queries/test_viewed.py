@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.private.queries.helpers import (
     ADD_REMOVE,
     BAD_LABEL,
@@ -67,9 +68,10 @@ def cases(draw: st.DrawFn, adjacency: Adjacency, kind: Any = Viewed) -> Case:
     return Case(asked, coded(before, len(cells)), coded(after, len(cells)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_a_view_keeps_the_bound(adjacency: Adjacency) -> None:
-    hunt(cases(adjacency), adjacency, examples=120)
+    hunt(cases(adjacency), adjacency, examples=some(120))
 
 
 def test_a_view_of_a_view_is_refused() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.private.queries.helpers import ADD_REMOVE, LABEL, REPLACE_ONE, Case, blanket, check_bound, coded
 
 from sfumato.errors import ArgumentError
@@ -65,7 +66,7 @@ def by_hand(cells: list[Any]) -> list[int]:
     return found
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=some(50))
 @given(rows, st.integers(0, 2**32 - 1))
 def test_totals_are_exact_and_each_row_s_own(cells: list[Any], seed: int) -> None:
     found = total(cells)
@@ -107,7 +108,7 @@ def test_the_sums_are_those_of_cos_and_sin() -> None:
 # Sensitivity
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=some(80))
 @given(rows, row, row, st.floats(0.01, 0.99))
 def test_neighbours_stay_within_the_bounds(cells: list[Any], first: Any, second: Any, share: float) -> None:
     query = sums_of(WAVES, (share, 1.0 - share))

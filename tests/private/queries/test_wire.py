@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.private.queries.helpers import ADD_REMOVE, TOP
 
 from sfumato.errors import ArgumentError
@@ -179,7 +180,7 @@ def test_what_comes_out_gives_the_same_totals_at_the_same_price(name: str) -> No
     assert made.reach == query.reach
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=some(60))
 @given(
     st.lists(st.integers(1, 10**9), min_size=1, max_size=5),
     st.integers(1, 10**6),
@@ -508,7 +509,7 @@ def test_other_arrays_are_refused_or_harmless(name: str) -> None:
             check_harmless(closed(document, words.tobytes()), public)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=some(150))
 @given(st.binary(max_size=60), st.sampled_from(sorted(REQUESTS)))
 def test_any_bytes_are_refused(tail: bytes, name: str) -> None:
     assert refused(tail)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
+from tests.examples import some
 from tests.private.queries.helpers import seen_in, vectors_in
 
 from sfumato.accounting import calibrate, delta_of
@@ -81,7 +82,7 @@ ROWS = [(20.0, 3.0, "north", "yes"), (70.0, 9.0, "south", "no"), (5.0, 0.5, "eas
 # What a row becomes
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=some(60))
 @given(st.lists(cells, min_size=1, max_size=8), cells, st.integers(0, 7))
 def test_a_replaced_row_moves_its_own_vector_and_no_other(rows: list[Any], other: Any, at: int) -> None:
     at %= len(rows)
@@ -146,7 +147,7 @@ def test_whether_a_table_is_too_large_does_not_depend_on_what_counts(monkeypatch
             vectors(rows)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=some(40))
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "c", ""]), cells), max_size=10), st.lists(cells, max_size=5))
 def test_every_unit_has_as_many_vectors(rows: list[Any], own: list[Any]) -> None:
     """Whatever rows a unit has, bad ones or too many, it has two vectors; rows without an id have none."""

@@ -37,7 +37,10 @@ def layout(
     made.save(output)
     names = made.column_names
     if as_json:
-        print_json({"output": str(output), "tables": [[names[j] for j in table] for table in made.tables]})
+        tables = [[names[j] for j in table] for table in made.tables]
+        print_json({"output": str(output), "seeded": made.seeded, "tables": tables})
     else:
         print(f"wrote {output}: {len(made.levels)} columns, {len(made.tables)} tables. No data was touched.")
+        if made.seeded:
+            print("NOT PUBLIC: it is of a release with seeded noise, and for fits with a seed only.")
         print(f"Every site: sfumato fit DATA --layout {output} ...; then: sfumato merge A B -o ALL.sfumato")

@@ -10,7 +10,7 @@ import typer
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
 from sfumato.cli.progress import steps, working
-from sfumato.cli.releases import release_data
+from sfumato.cli.releases import check_apart, release_data
 
 
 def merge(
@@ -27,6 +27,7 @@ def merge(
     from sfumato.merging import merge as run
     from sfumato.progress import listening
 
+    check_apart(output, releases)
     check_writable(output)
     with working("merging") as reach, listening(steps(reach)):
         made = run([load(path) for path in releases], same_people=same_people)

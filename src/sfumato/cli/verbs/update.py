@@ -12,7 +12,7 @@ from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Data, Delta, Json, Rows
 from sfumato.cli.progress import rounds, working
-from sfumato.cli.releases import release_data
+from sfumato.cli.releases import check_apart, release_data
 from sfumato.cli.verbs.fit import NOTHING_WRITTEN, SEE_CHECK, check_output
 
 
@@ -48,6 +48,7 @@ def update(
     before = load(release)
     counted_in = None if ledger is None else Ledger(ledger)
     check_output(output, counted_in)
+    check_apart(output, [release])
     check_writable(output)
     source = opened(context, data)
     with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN):

@@ -150,11 +150,12 @@ class Mixture:
         check_share("alpha", self.alpha)
         if not isinstance(self.tuning, MixtureTuning):
             raise ArgumentError(f"tuning must be a MixtureTuning, not {self.tuning!r}")
-        if self.layout is not None and (self.encoding != "scores" or self.adapt is not None or self.label == "column"):
-            raise ArgumentError(
-                "layout goes with encoding 'scores', labels that are not adapted, and classes apart; leave it out"
-            )
-        object.__setattr__(self, "layout", shared_layout(self.layout))
+        if self.layout is not None and (self.encoding != "scores" or self.adapt is not None):
+            raise ArgumentError("layout goes with encoding 'scores' and labels that are not adapted; leave it out")
+        shared = shared_layout(self.layout)
+        if shared is not None and self.label != "auto" and (self.label == "column") != shared.label_column:
+            raise ArgumentError(f"layout: it has settled how the label is asked for, not by label={self.label!r}")
+        object.__setattr__(self, "layout", shared)
 
     def plan(self, public: Public) -> Plan:
         """What a fit would ask, from public facts alone.

@@ -45,11 +45,13 @@ def plan_mixture(mechanism: Mixture, public: Public) -> Plan:
         return _plan_groups(mechanism, public)
     if mechanism.encoding == "affine":
         return _plan_affine(mechanism, public)
-    planned = _plan_scores(mechanism, public)
-    if mechanism.layout is not None or not _is_column(mechanism, planned):  # all sites of a layout ask the same
+    planned, shared = _plan_scores(mechanism, public), shared_layout(mechanism.layout)
+    column = _is_column(mechanism, planned) if shared is None else shared.label_column  # all sites ask the same
+    if not column:
         return planned
-    plain = _plan_scores(mechanism, replace(public, layout=unlabelled(public.layout)))
-    return replace(plain, details=replace(plain.part(MixtureDetails), column_label=True))
+    if shared is None:
+        planned = _plan_scores(mechanism, replace(public, layout=unlabelled(public.layout)))
+    return replace(planned, details=replace(planned.part(MixtureDetails), column_label=True))
 
 
 def _is_column(mechanism: Mixture, planned: Plan) -> bool:

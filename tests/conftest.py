@@ -18,7 +18,7 @@ from hypothesis import settings
 from sfumato.mechanisms.pairs.tilting import PoolSize
 
 HERE = Path(__file__).parent
-SLOW_FOLDERS = ("docs", "experiments", "published", "training")  # every test in them is marked slow
+SLOW_FOLDERS = ("browser", "docs", "experiments", "published", "training")  # every test in them is marked slow
 EXACT = (
     *SLOW_FOLDERS,
     *("asking", "audit", "benchmarks", "evaluation", "mechanisms", "merging", "models", "planning"),

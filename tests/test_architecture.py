@@ -68,6 +68,7 @@ PLANTED = {
         "import sfumato.models.gaussian_mixture",
         "knows nothing of what is made",
     ),
+    "a model is held against real rows": ("models/tilt.py", "import sfumato.evaluation.measures", "never reaches"),
     "training opens a table": ("training/ntk.py", "from sfumato.tables import open_table", "never reaches"),
     "a projection is found in the rows": ("schema/projections.py", "import sfumato.private.source", "never reaches"),
     "the private side trains": (

@@ -13,6 +13,7 @@ PACKAGE = Path(sfumato.__file__).parent
 TESTS = Path(__file__).parent
 WHOLE = {  # of no one module: the package, the repository, a property of many modules, or a theme of a large one
     "benchmarks",  # no part of the package
+    "browser",  # pages in chromium, whatever module makes them
     "cli/test_main.py",  # what holds for every verb, and the command as a process
     "docs",
     "experiments",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,8 @@ import yaml
 from benchmarks.scoreboard.cells import REAL, Cell, summary
 from benchmarks.scoreboard.datasets import DATASETS
 from benchmarks.scoreboard.methods import FEATURED, METHODS
+from sfumato.evaluation import measures
+from sfumato.evaluation.measures import Measure
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "scoreboard.md"
@@ -21,40 +22,24 @@ PLOTTED = {"adult": ("lightgbm", "any_column", "tv2", "told_apart"), "credit": (
 
 Cells = Mapping[tuple[str, str, float], Cell]
 
-
-@dataclass(frozen=True)
-class Measure:
-    """A column of the tables: its title, whether more is better, and digits behind the point."""
-
-    title: str
-    more_is_better: bool
-    digits: int = 3
-
-
-MEASURES = {
-    "lightgbm": Measure("LightGBM", True),
-    "logistic": Measure("logistic", True),
-    "forest": Measure("forest", True),
-    "any_column": Measure("any column", True),
-    "tv1": Measure("TV 1", False),
-    "tv2": Measure("TV 2", False),
-    "tv3": Measure("TV 3", False),
-    "told_apart": Measure("told apart", False),
+SHOWN_FIRST = ("lightgbm", "logistic", "forest", "any_column", "tv1", "tv2", "tv3", "told_apart")
+SHOWN_LATER = (
+    "range_queries",
+    "correlation",
+    "contingency",
+    "rare_covered",
+    "rare_error",
+    "group_error",
+    "group_label_error",
+    "broken_rules",
+    "log_likelihood",
+)
+MEASURES = {name: measures.MEASURES[name] for name in SHOWN_FIRST} | {
     "k_marginal": Measure("k-marginal", True, 0),
     "seconds": Measure("seconds", False, 1),
     "peak_megabytes": Measure("MB", False, 0),
 }
-MORE_MEASURES = {
-    "range_queries": Measure("range queries", False, 4),
-    "correlation": Measure("correlation", True),
-    "contingency": Measure("contingency", True),
-    "rare_covered": Measure("rare values there", True),
-    "rare_error": Measure("error of rare values", False),
-    "group_error": Measure("error of small groups", False),
-    "group_label_error": Measure("label in small groups", False),
-    "broken_rules": Measure("broken rules", False, 4),
-    "log_likelihood": Measure("log-likelihood", True, 2),
-}
+MORE_MEASURES = {name: measures.MEASURES[name] for name in SHOWN_LATER}
 SHOWN_EPSILONS = (0.5, 1, 4, 20)
 COSTS = ("seconds", "peak_megabytes")
 

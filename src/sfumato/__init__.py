@@ -28,12 +28,12 @@ _HOMES = {
     "Slicing": "sfumato.mechanisms",
     "Spending": "sfumato.progress",
     "Step": "sfumato.progress",
-    "accounting": "sfumato",
+    "accounting": "sfumato.accounting",
     "check": "sfumato.checking",
     "combine": "sfumato.release.combining",
     "draft": "sfumato.drafting",
     "epsilon_for": "sfumato.planning.wishes",
-    "errors": "sfumato",
+    "errors": "sfumato.errors",
     "fit": "sfumato.api",
     "load": "sfumato.api",
     "merge": "sfumato.merging",
@@ -43,7 +43,7 @@ _HOMES = {
     "update": "sfumato.merging",
     "Training": "sfumato.training.settings",
     "Wishes": "sfumato.planning.wishes",
-}
+} | dict.fromkeys(("Evaluation", "evaluate"), "sfumato.evaluation")
 __all__ = [
     "Check",
     "Clustmix",
@@ -82,6 +82,7 @@ __all__ = [
     "plan",
     "update",
 ]
+__all__ += ["Evaluation", "evaluate"]
 
 if TYPE_CHECKING:
     from sfumato import accounting, errors
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from sfumato.drafting import Draft, draft
     from sfumato.engines import Local
     from sfumato.estimator import PrivateMixture
+    from sfumato.evaluation import Evaluation, evaluate
     from sfumato.guarantee import Guarantee
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms import Clustmix, Mixture, Plan, Slicing
@@ -111,10 +113,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `sfumato --help` needs none of them."""
     if name not in _HOMES:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
-    home = _HOMES[name]
-    if name in ("accounting", "errors"):
-        return import_module(f"{home}.{name}")
-    return getattr(import_module(home), name)
+    home = import_module(_HOMES[name])
+    return home if _HOMES[name] == f"{__name__}.{name}" else getattr(home, name)
 
 
 def __dir__() -> list[str]:

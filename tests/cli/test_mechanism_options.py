@@ -103,8 +103,8 @@ def test_a_line_chooses_a_mechanism(line: str, made: Any, run: Any) -> None:
             "--no-training leaves nothing for --training.steps to say: leave out one of them",
         ),
         ("t --mechanism bare --form rows", "--form is for mechanism sliced; bare has no options"),
-        ("t --mechanism magic", "mechanism must be one of mixture, sliced, bare, not 'magic'"),
-        ("t --mechanism magic --help", "mechanism must be one of mixture, sliced, bare, not 'magic'"),
+        ("t --mechanism magic", "--mechanism must be one of mixture, sliced, bare, not 'magic'"),
+        ("t --mechanism magic --help", "--mechanism must be one of mixture, sliced, bare, not 'magic'"),
         (
             "--dataset --mechanism sliced",
             "--mechanism cannot be the value of another option; write --option=--mechanism",

@@ -117,8 +117,8 @@ def test_what_no_config_can_be_made_of(line: str, said: str, run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("--components many", "components must be a number or 'auto', not 'many'"),  # in its own words
-        ("--sigma-max 0", "sigma_max must be above 0, not 0.0"),
+        ("--components many", "--components must be a number or 'auto', not 'many'"),
+        ("--sigma-max 0", "--sigma-max must be above 0, not 0.0"),
         ("--shares 0,0", "no shares"),
         (
             "--inner.deep.edge 3 --no-inner",

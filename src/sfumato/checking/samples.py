@@ -65,9 +65,14 @@ class RowSample:
             self.rate /= 2
             self._parts = [self._thinned(*part) for part in self._parts]
 
+    @property
+    def batches(self) -> list[pa.RecordBatch]:
+        """The rows drawn, as they were read."""
+        return [batch for _, batch in self._parts]
+
     def column(self, name: str) -> list[pa.Array]:
         """The cells of one column in the rows drawn, as they were read."""
-        return [batch.column(name) for _, batch in self._parts]
+        return [batch.column(name) for batch in self.batches]
 
     def _thinned(self, keys: FloatArray, batch: pa.RecordBatch) -> tuple[FloatArray, pa.RecordBatch]:
         kept = keys < self.rate

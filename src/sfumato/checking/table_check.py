@@ -26,7 +26,7 @@ from sfumato.schema.rules import Modelling
 from sfumato.schema.schema import Number, Schema
 from sfumato.tables import open_table, texts
 from sfumato.tables.coding import code_cells, code_label
-from sfumato.tables.table import Table
+from sfumato.tables.table import Progress, Table
 from sfumato.tables.typed import typed_columns
 
 SAMPLE_ROWS = 1 << 17  # for hints
@@ -39,6 +39,7 @@ def check(
     schema: Schema | dict[str, Any] | str | Path,
     *,
     engine: Local | None = None,
+    progress: Progress | None = None,
 ) -> Check:
     """Look what of a table a schema cannot read, before a fit spends anything. What it finds is private.
 
@@ -49,6 +50,7 @@ def check(
         table: Whatever `open_table` takes. Its rows are private, and so is what is found.
         schema: The schema to check, a draft too: a `Schema`, a dictionary, or the path of a file.
         engine: Where batches are counted, `sf.Local()` by default.
+        progress: Hears of the fraction of the table that has been read.
 
     Returns:
         What was found, a verdict, and a proposed schema.
@@ -70,7 +72,7 @@ def check(
     if not isinstance(engine, Local | None):
         raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {engine!r}")
     known = Schema.load(schema) if isinstance(schema, (str, Path)) else Schema.of(schema)
-    return _Pass(open_table(table), known).run((engine or Local()).threads)
+    return _Pass(open_table(table), known, progress).run((engine or Local()).threads)
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,8 @@ class _Counted:
 class _Pass:
     """One pass over a table."""
 
-    def __init__(self, table: Table, schema: Schema) -> None:
-        self._table = table
+    def __init__(self, table: Table, schema: Schema, progress: Progress | None) -> None:
+        self._table, self._progress = table, progress
         self._schema = schema
         self._layout = Layout.of(schema)
         self._modelling = schema.modelling
@@ -147,7 +149,7 @@ class _Pass:
 
     def _jobs(self) -> Iterator[Callable[[], _Counted]]:
         """One piece of work a batch; rows are drawn here, in the order of the table."""
-        for batch in map(filterable, self._table.batches(self._read)):
+        for batch in map(filterable, self._table.batches(self._read, self._progress)):
             self._sample.add(batch)
             yield partial(self._count, batch)
 

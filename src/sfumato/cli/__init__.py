@@ -14,6 +14,7 @@ from sfumato.cli.mechanism_options import FitCommand, PlanCommand
 from sfumato.cli.opening import TableCommand
 from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
+from sfumato.cli.verb_command import Verbs
 from sfumato.cli.verbs import (
     ask,
     audit,
@@ -21,6 +22,7 @@ from sfumato.cli.verbs import (
     confirm,
     convert,
     demo,
+    evaluate,
     fit,
     inspect,
     layout_file,
@@ -34,15 +36,17 @@ from sfumato.cli.verbs import (
 )
 from sfumato.errors import SfumatoError
 
-app = typer.Typer(
+app = Verbs(
     name="sfumato",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Turn a private table into a differentially private model of it, and synthetic rows.\n\n"
     "Start with `sfumato demo`. For a table of your own: draft a schema with `sfumato schema`, say what of it is "
     "public with `sfumato confirm`, see by `sfumato check` what of the table it cannot read, look at "
     "`sfumato plan`, then `sfumato fit`, `sfumato sample` and `sfumato ask`.",
+    epilog="Exit codes: 0 done; 1 found wanting (check: not ready; audit: a violation); 2 refused, with one line on "
+    "stderr, and nothing written; 3 the audit itself failed; 130 interrupted. Results are on stdout, all else on "
+    "stderr; nothing moves and nothing is coloured where no terminal is looking.",
 )
 
 INTERRUPTED = 130  # what typer makes of Ctrl-C
@@ -55,6 +59,7 @@ app.command(cls=PlanCommand)(plan.plan)
 app.command(cls=FitCommand)(fit.fit)
 app.command(cls=train.TrainCommand)(train.train)
 app.command()(sample.sample)
+app.command(cls=TableCommand)(evaluate.evaluate)
 app.command()(inspect.inspect)
 app.command()(ask.ask)
 app.command(name="layout")(layout_file.layout)

@@ -16,8 +16,8 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperCommand
 
+from sfumato.cli.verb_command import Verb
 from sfumato.cli.words import alternatives, kinds, read, takes_words, wording
 from sfumato.errors import ArgumentError
 from sfumato.text import one_line
@@ -65,7 +65,7 @@ class ConfigOption:
     def declared(self) -> inspect.Parameter:
         """It as a parameter of a function that typer can read."""
         names = f"{self.flag}/--no-{self.flag[2:]}" if self.is_switch and not self.turns_off else self.flag
-        told = typer.Option(names, hidden=True)  # its section lists it
+        told = typer.Option(names, hidden=True, help=self.help)  # its section lists it
         return inspect.Parameter(
             self.parameter,
             inspect.Parameter.KEYWORD_ONLY,
@@ -149,7 +149,7 @@ class Section:
         return found
 
 
-class ConfigCommand(TyperCommand):
+class ConfigCommand(Verb):
     """A command with options of configs beside its own; which ones may depend on what it is called with."""
 
     def sections(self, args: Sequence[str]) -> list[Section]:
@@ -171,6 +171,13 @@ class ConfigCommand(TyperCommand):
         """The parameters of the command and those of its sections."""
         _, extra = ctx.meta.get(SECTIONS, ([], []))
         return [*super().get_params(ctx), *extra]
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """What a shell completes a word to: options of configs too."""
+        _, extra = ctx.meta.get(SECTIONS, ([], []))
+        for each in extra:
+            each.hidden = False
+        return list(super().shell_complete(ctx, incomplete))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the command's own options, then section by section."""

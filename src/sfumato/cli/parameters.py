@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.verb_command import completing
+
 Data = Annotated[
     str,
     typer.Argument(
@@ -23,7 +25,10 @@ RowFormat = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
 Adjacency = Annotated[
     str,
-    typer.Option(help="What a neighbouring table is: add-remove, replace-one (row count public) or label."),
+    typer.Option(
+        help="What a neighbouring table is: add-remove, replace-one (row count public) or label.",
+        autocompletion=completing("add-remove", "replace-one", "label"),
+    ),
 ]
 Rows = Annotated[
     int | None,
@@ -32,7 +37,8 @@ Rows = Annotated[
 Mechanism = Annotated[
     str,
     typer.Option(
-        help="mixture, for the distribution; clustmix, for rows to train classifiers on; slicing, for a generator."
+        help="mixture, for the distribution; clustmix, for rows to train classifiers on; slicing, for a generator.",
+        autocompletion=completing("mixture", "clustmix", "slicing"),
     ),
 ]
 Delta = Annotated[float, typer.Option(help="Chance that the epsilon bound fails; far below 1 / number of rows.")]

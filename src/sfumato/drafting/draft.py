@@ -24,6 +24,7 @@ from sfumato.drafting.sniffing import sniff
 from sfumato.errors import ArgumentError, SchemaError
 from sfumato.schema.schema import Schema
 from sfumato.tables import Table, open_table
+from sfumato.tables.table import Progress
 from sfumato.text import canonical, one_line
 
 COLUMNS_AT_ONCE = 64  # in one pass: what is kept of them bounds the memory
@@ -69,6 +70,7 @@ def draft(
     missing: Collection[Any] = (),
     codebook: str | Path | None = None,
     options: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
 ) -> Draft:
     """Draft a schema for a table. The draft is as private as the rows that it was read off.
 
@@ -80,6 +82,7 @@ def draft(
         missing: Texts or numbers that mean missing wherever they stand, besides the usual ones.
         codebook: A CSV file of public facts; see docs/draft.md.
         options: How to open a file; what a CSV file needs besides is found out.
+        progress: Hears of the fraction of the table that has been read.
 
     Returns:
         The draft.
@@ -103,7 +106,7 @@ def draft(
     book = {} if codebook is None else read_codebook(codebook)
     _check_names(table, label, unit, drop)
     names = [name for name in table.names if name not in drop]
-    looks, broken = _look(table, names, frozenset(canonical(str(text)) for text in missing))
+    looks, broken = _look(table, names, frozenset(canonical(str(text)) for text in missing), progress)
     made = _Draft(looks, label, unit, book)
     if broken:
         made.notes.append(f"{broken:,} rows hold nothing at all: in a CSV file, lines that are broken or ragged")
@@ -121,17 +124,27 @@ def _check_names(table: Table, label: str | None, unit: str | None, drop: Collec
         raise SchemaError(f"the label {label!r} cannot be dropped, nor be the unit")
 
 
-def _look(table: Table, names: list[str], missing: frozenset[str]) -> tuple[dict[str, Look], int]:
+def _look(
+    table: Table, names: list[str], missing: frozenset[str], progress: Progress | None
+) -> tuple[dict[str, Look], int]:
     """What a pass over each column finds, and how many rows hold nothing."""
     looks = {name: Look(missing) for name in names}
     at_once = COLUMNS_AT_ONCE if table.rereadable else max(1, len(names))
     broken = 0
     for start in range(0, len(names), at_once):
-        for batch in table.batches(names[start : start + at_once]):
+        for batch in table.batches(names[start : start + at_once], _part(progress, start, at_once, len(names))):
             for name, cells in zip(batch.schema.names, batch.columns, strict=True):
                 looks[name].add(cells)
             broken += _empty_rows(batch) if len(names) <= at_once and len(names) > 1 else 0
     return looks, broken
+
+
+def _part(progress: Progress | None, start: int, at_once: int, columns: int) -> Progress | None:
+    """What hears of one pass of several, over some of the columns."""
+    if progress is None:
+        return None
+    share = min(at_once, columns - start) / columns
+    return lambda fraction: progress(start / columns + fraction * share)
 
 
 def _empty_rows(batch: pa.RecordBatch) -> int:

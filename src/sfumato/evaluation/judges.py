@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sfumato.errors import ArgumentError, MissingExtraError
-from sfumato.evaluation.typed_rows import TypedRows
+from sfumato.evaluation.typed_rows import TypedRows, gaps_allowed
 from sfumato.schema.layout import FloatArray, IntArray
 
+CLASSIFIERS = ("lightgbm", "logistic", "forest")
 FEWEST_OF_A_CLASS = 20  # test rows, for an AUC that says something
 MOST_TRAINING_ROWS = 50_000  # the judges see no more: more rows would cost hours and say the same
 QUICK_TREES = 30  # of LightGBM, where every column is a target
@@ -37,24 +39,46 @@ def judge_label(train: TypedRows, test: TypedRows) -> dict[str, float]:
     Raises:
         ArgumentError: The schema has no label.
     """
+    return judge_classes(train, test, label(train))
+
+
+def judge_classes(
+    train: TypedRows, test: TypedRows, name: str, judges: Sequence[str] = CLASSIFIERS
+) -> dict[str, float]:
+    """What classifiers learn of a column from some rows.
+
+    Args:
+        train: Rows to train on, such as synthetic ones.
+        test: Real rows that none of them was made of.
+        name: The column; a number is split at the median of the train rows.
+        judges: Which classifiers.
+
+    Returns:
+        The AUC of each on the test rows.
+    """
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 
-    name = label(train)
     train = some(train)
-    others = [each for each in train.names if each != name]
     middle = median(train, name)
     known, truth = target(train, name, middle), target(test, name, middle)
     if len(np.unique(known)) < 2:
-        return dict.fromkeys(("lightgbm", "logistic", "forest"), 0.5)
-    plain = train.features(others), test.features(others)
-    standard = design(train, test, others)
-    models = {
-        "lightgbm": (lightgbm(), plain),
-        "logistic": (LogisticRegression(max_iter=LOGISTIC_STEPS), standard),
-        "forest": (RandomForestClassifier(100, min_samples_leaf=5, random_state=0), standard),
+        return dict.fromkeys(judges, 0.5)
+    rows = views(train, test, name)
+    models: dict[str, Callable[[], Any]] = {
+        "lightgbm": lightgbm,
+        "logistic": lambda: LogisticRegression(max_iter=LOGISTIC_STEPS),
+        "forest": lambda: RandomForestClassifier(100, min_samples_leaf=5, random_state=0),
     }
-    return {judge: learned(model, rows, known, truth) for judge, (model, rows) in models.items()}
+    return {judge: learned(models[judge](), rows[judge], known, truth) for judge in judges}
+
+
+def views(train: TypedRows, test: TypedRows, name: str) -> dict[str, tuple[Any, Any]]:
+    """All columns but one, as each judge takes them: of the rows to train on, and of those to test on."""
+    others = [each for each in train.names if each != name]
+    standard = design(train, test, others)
+    plain = train.features(others), test.features(others)
+    return {"lightgbm": plain, "logistic": standard, "forest": standard, "linear": standard}
 
 
 def any_column(train: TypedRows, test: TypedRows, real: TypedRows) -> float:
@@ -70,7 +94,8 @@ def any_column(train: TypedRows, test: TypedRows, real: TypedRows) -> float:
     """
     train = some(train)
     scores = [column_score(train, test, name, median(real, name)) for name in train.names]
-    return float(np.nanmean(scores))
+    with gaps_allowed():
+        return float(np.nanmean(scores))
 
 
 def column_score(train: TypedRows, test: TypedRows, name: str, middle: float) -> float:
@@ -100,8 +125,8 @@ def told_apart(real: TypedRows, synthetic: TypedRows) -> float:
     is_real = np.repeat([1, 0], size)
     order = np.random.default_rng(0).permutation(2 * size)
     rows = pd.concat(both, ignore_index=True)
-    model = lightgbm().fit(_plainly_named(rows.iloc[order[:size]]), is_real[order[:size]])
-    scores = model.predict_proba(_plainly_named(rows.iloc[order[size:]]))[:, 1]
+    model = lightgbm().fit(plainly_named(rows.iloc[order[:size]]), is_real[order[:size]])
+    scores = model.predict_proba(plainly_named(rows.iloc[order[size:]]))[:, 1]
     return float(roc_auc_score(is_real[order[size:]], scores))
 
 
@@ -132,8 +157,8 @@ def learned(model: Any, rows: tuple[Any, Any], known: IntArray, truth: IntArray)
     """Train a model on the first rows and score it on the second."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence, and of classes that are not there
-        model.fit(_plainly_named(rows[0]), known)
-        return weighted_auc(truth, model.predict_proba(_plainly_named(rows[1])), model.classes_)
+        model.fit(plainly_named(rows[0]), known)
+        return weighted_auc(truth, model.predict_proba(plainly_named(rows[1])), model.classes_)
 
 
 def weighted_auc(truth: IntArray, scores: FloatArray, classes: IntArray) -> float:
@@ -186,7 +211,8 @@ def some(rows: TypedRows, most: int = MOST_TRAINING_ROWS) -> TypedRows:
 def design(train: TypedRows, test: TypedRows, names: list[str]) -> tuple[FloatArray, FloatArray]:
     """Numbers and one-hot categories, standardised by the rows to train on; missing numbers at their mean."""
     raw = [np.column_stack([block for name in names for block in _columns(rows, name)]) for rows in (train, test)]
-    mean, spread = np.nanmean(raw[0], axis=0), np.nanstd(raw[0], axis=0, ddof=1) + 1e-9
+    with gaps_allowed():
+        mean, spread = np.nanmean(raw[0], axis=0), np.nanstd(raw[0], axis=0, ddof=1) + 1e-9
     one, two = (np.nan_to_num((each - mean) / spread) for each in raw)
     return one, two
 
@@ -197,16 +223,25 @@ def _columns(rows: TypedRows, name: str) -> list[FloatArray]:
     return [(rows.codes[name] == level).astype(np.float64) for level in range(rows.levels(name))]
 
 
-def _plainly_named(rows: Any) -> Any:
+def plainly_named(rows: Any) -> Any:
     """Rows whose columns have names that LightGBM takes, which are not all."""
     return rows.set_axis([f"x{place}" for place in range(rows.shape[1])], axis=1) if hasattr(rows, "set_axis") else rows
 
 
-def lightgbm(**options: Any) -> Any:
+def has_lightgbm() -> bool:
+    """Whether LightGBM is installed, and finds the libraries that it needs itself."""
+    try:
+        import lightgbm  # noqa: F401
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def lightgbm(kind: str = "LGBMClassifier", **options: Any) -> Any:
     """LightGBM as it comes, silent."""
     try:
-        from lightgbm import LGBMClassifier
+        import lightgbm as library
     except ImportError:
         raise MissingExtraError("LightGBM is missing; install it by pip install 'sfumato[evaluate]'") from None
     threads = os.environ.get("OMP_NUM_THREADS", "")  # which it would not ask: many at once get into each other's way
-    return LGBMClassifier(verbose=-1, n_jobs=int(threads) if threads.isdigit() else None, **options)
+    return getattr(library, kind)(verbose=-1, n_jobs=int(threads) if threads.isdigit() else None, **options)

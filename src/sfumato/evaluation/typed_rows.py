@@ -9,24 +9,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from sfumato.schema.columns import Column, Listed
 from sfumato.schema.layout import FloatArray, IntArray, bins_of
 from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
-from sfumato.tables.coding import Cells, code_cells
+from sfumato.tables.coding import code_cells
 
 
 @dataclass(frozen=True)
 class TypedRows:
-    """The schema's columns of some rows.
+    """The schema's columns of some rows; what is computed from other columns may be wanting.
 
     Attributes:
         schema: Of the rows.
@@ -46,7 +49,7 @@ class TypedRows:
     @property
     def names(self) -> list[str]:
         """The columns, in the schema's order."""
-        return list(self.schema.columns)
+        return [name for name in self.schema.columns if name in self.numbers or name in self.codes]
 
     def levels(self, name: str) -> int:
         """How many levels a listed column has.
@@ -74,6 +77,21 @@ class TypedRows:
             {name: codes[rows] for name, codes in self.codes.items()},
         )
 
+    def only(self, names: Sequence[str]) -> TypedRows:
+        """Some of the columns.
+
+        Args:
+            names: Of the columns.
+
+        Returns:
+            The rows without the others.
+        """
+        return TypedRows(
+            self.schema,
+            {name: values for name, values in self.numbers.items() if name in names},
+            {name: codes for name, codes in self.codes.items() if name in names},
+        )
+
     def features(self, names: Sequence[str]) -> pd.DataFrame:
         """Columns as a tree-based model takes them.
 
@@ -93,37 +111,48 @@ class TypedRows:
         return pd.Categorical.from_codes(codes, categories=pd.RangeIndex(levels))
 
 
-def typed(table: pd.DataFrame, schema: Schema) -> TypedRows:
+def typed(table: Any, schema: Schema) -> TypedRows:
     """Read a table.
 
     Args:
-        table: Rows with all columns of the schema, real or synthetic.
+        table: Rows with columns of the schema, real or synthetic: whatever `open_table` takes.
         schema: Of the rows.
 
     Returns:
         The columns, every cell read as a fit reads it.
     """
-    is_listed = {name: isinstance(column, Listed) for name, column in schema.columns.items()}
-    columns = schema.columns
+    opened = open_table(table)
+    names = [name for name in schema.columns if name in opened.names]
+    return typed_batches(list(opened.batches(names)), names, schema)
+
+
+def typed_batches(batches: Sequence[pa.RecordBatch], names: Sequence[str], schema: Schema) -> TypedRows:
+    """Read these columns of batches of a table."""
+    columns = {name: schema.columns[name] for name in names}
+    cells = {name: [batch.column(name) for batch in batches] for name in columns}
     return TypedRows(
         schema,
-        {name: numbers(table[name], columns[name]) for name, yes in is_listed.items() if not yes},
-        {name: places(table[name], columns[name]) for name, yes in is_listed.items() if yes},
+        {name: _values(cells[name], column) for name, column in columns.items() if not isinstance(column, Listed)},
+        {name: _places(cells[name], column) for name, column in columns.items() if isinstance(column, Listed)},
     )
 
 
 def numbers(cells: pd.Series[Any], column: Column) -> FloatArray:
     """Cells of an ordered column as it counts, NaN where there is no value."""
-    values = _read(cells, column).values
-    assert values is not None  # an ordered column has them
-    return values
+    return _values(_arrays(cells), column)
 
 
 def places(cells: pd.Series[Any], column: Column) -> IntArray:
     """Cells of a listed column as places among its levels, `len(levels)` where they are none of them."""
-    levels = len(listed(column).levels)
-    codes = _read(cells, column).codes
-    return np.where((codes < 0) | (codes >= levels), levels, codes)
+    return _places(_arrays(cells), column)
+
+
+@contextmanager
+def gaps_allowed() -> Iterator[None]:
+    """No warning of columns in which nothing is known: what is computed of them is NaN."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 def listed(column: Column) -> Any:
@@ -132,10 +161,17 @@ def listed(column: Column) -> Any:
     return column
 
 
-def _read(cells: pd.Series[Any], column: Column) -> Cells:
+def _arrays(cells: pd.Series[Any]) -> Iterable[pa.Array]:
+    return (batch.column(0) for batch in open_table(cells.to_frame("cells")).batches(["cells"]))
+
+
+def _values(cells: Iterable[pa.Array], column: Column) -> FloatArray:
     bins = bins_of(column)
-    parts = [code_cells(batch.column(0), bins) for batch in open_table(cells.to_frame("cells")).batches(["cells"])]
-    codes = np.concatenate([np.zeros(0, dtype=np.int64), *(part.codes for part in parts)])
-    if isinstance(column, Listed):
-        return Cells(codes, None)
-    return Cells(codes, np.concatenate([np.zeros(0), *(part.values for part in parts if part.values is not None)]))
+    read = [code_cells(part, bins).values for part in cells]
+    return np.concatenate([np.zeros(0), *(values for values in read if values is not None)])
+
+
+def _places(cells: Iterable[pa.Array], column: Column) -> IntArray:
+    bins, levels = bins_of(column), len(listed(column).levels)
+    codes = np.concatenate([np.zeros(0, dtype=np.int64), *(code_cells(part, bins).codes for part in cells)])
+    return np.where((codes < 0) | (codes >= levels), levels, codes)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.calls import Call, Result
+from tests.cli.lines import document
 from tests.hospital import codebook, stays
 
 import sfumato as sf
@@ -85,6 +86,14 @@ def test_accepting_kinds_of_facts(draft: Path, confirm: Call) -> None:
     refused = confirm("", "s.yaml", "--accept", "values")
     assert refused.code == 2
     assert "'values' cannot be accepted at once" in refused.err
+
+
+def test_as_json_questions_are_asked_beside_the_result(draft: Path, confirm: Call) -> None:
+    result = confirm("0..120\nq\n", str(draft), "--json")
+    told = document(result)
+    assert told["private"].startswith("PRIVATE")
+    assert (told["answered"], told["left"], told["output"]) == (1, len(sf.Schema.load(draft).unconfirmed), str(draft))
+    assert "age" in result.err
 
 
 def test_no_draft(draft: Path, confirm: Call) -> None:

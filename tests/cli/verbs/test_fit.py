@@ -108,7 +108,7 @@ def test_a_table_of_groups(folder: Path, call: Call) -> None:
         assert set(rows["ill"]) == {"yes"}
     refused = call("sample", "g.sfumato", "-n", 2, "-o", "no.csv", "--given", "px_1=3")
     assert refused.code == 2
-    assert refused.err == "error: given: 'px_1' is in a group; of columns in groups none can be fixed\n"
+    assert refused.err == "error: --given: 'px_1' is in a group; of columns in groups none can be fixed\n"
     assert not Path("no.csv").exists()
 
 
@@ -141,7 +141,7 @@ def test_tables_of_pairs_unless_there_are_to_be_none(folder: Path, call: Call) -
 
 def test_other_pairs_are_refused_in_one_line(folder: Path, call: Call) -> None:
     result = call(*FIT, "--pairs", "all")
-    assert (result.code, result.err) == (2, "error: pairs must be one of 'auto' or None, not 'all'\n")
+    assert (result.code, result.err) == (2, "error: --pairs must be one of 'auto' or None, not 'all'\n")
 
 
 @pytest.mark.parametrize("cells", ["", "?\n", "41\n", "900\n"])

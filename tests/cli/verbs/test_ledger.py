@@ -79,7 +79,7 @@ def test_who_and_why_are_shown(call: Call) -> None:
     assert (second["who"], second["why"]) == (None, None)
     refused = call(*FIT, "--epsilon", 0.1, "-o", "c.sfumato", "--who", "two\nlines")
     assert refused.code == 2
-    assert refused.err == "error: who must be one line of 1 to 200 characters, not 'two\\nlines'\n"
+    assert refused.err == "error: --who must be one line of 1 to 200 characters, not 'two\\nlines'\n"
 
 
 def test_what_is_shown_as_left_can_be_asked_for(call: Call) -> None:

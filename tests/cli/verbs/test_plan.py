@@ -119,7 +119,7 @@ def test_wishes_are_solved_for_epsilon(folder: Path, call: Call) -> None:
     [
         ((), "give --epsilon, or wishes that it is found by: --max-advantage, --tpr-at, --count-within, --mean"),
         (("--epsilon", 1, "--count-within", 9), "wishes are there to find epsilon: leave out --epsilon, or the wishes"),
-        (("--epsilon", "0,5"), "epsilon 0,5 reads as 0 and 5: write 0.5"),
+        (("--epsilon", "0,5"), "--epsilon 0,5 reads as 0 and 5: write 0.5"),
         (("--max-advantage", "0,1"), "--max-advantage must be a number with a decimal point, not '0,1'; write 0.1"),
         (("--mean", "town=1"), "'town' is a category: only numbers have a mean"),
         (("--mean", "ill=1"), "'ill' is "),
@@ -131,7 +131,7 @@ def test_wishes_are_solved_for_epsilon(folder: Path, call: Call) -> None:
         (("--epsilon", 1, "--guess", "age=400"), "a guess at the mean of 'age' must lie between 0 and 100, not 400"),
         (("--epsilon", 1, "--stays", 2), "--stays belongs to --periods"),
         (("--mean", "age=1", "--mean", "age=2"), "--mean is given twice; several columns have commas between"),
-        (("--epsilon", 1, "--periods", 0), "periods must be a whole number from 1 to 16384, not 0"),
+        (("--epsilon", 1, "--periods", 0), "--periods must be a whole number from 1 to 16384, not 0"),
     ],
 )
 def test_slips_get_one_line(options: tuple[object, ...], said: str, folder: Path, call: Call) -> None:

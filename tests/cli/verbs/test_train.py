@@ -58,7 +58,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
         if step >= after:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("sfumato.cli.verbs.train.tell_training", tell)
+    monkeypatch.setattr("sfumato.cli.verbs.train.training", lambda reach: tell)
 
 
 def never(monkeypatch: pytest.MonkeyPatch) -> None:

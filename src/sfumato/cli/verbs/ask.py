@@ -9,6 +9,7 @@ import typer
 
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
+from sfumato.cli.verb_command import completing
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -28,7 +29,12 @@ QUESTIONS = {  # what follows each, and which options it takes
 
 def ask(
     release: Annotated[Path, typer.Argument(help="A release file.")],
-    question: Annotated[str, typer.Argument(help="count, share, mean, quantile, table, correlation or regress.")],
+    question: Annotated[
+        str,
+        typer.Argument(
+            help="count, share, mean, quantile, table, correlation or regress.", autocompletion=completing(*QUESTIONS)
+        ),
+    ],
     words: Annotated[
         list[str] | None,
         typer.Argument(help="A column (mean), a column and a number (quantile), two columns, or 'hours ~ age + sex'."),

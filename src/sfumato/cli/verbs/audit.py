@@ -11,7 +11,7 @@ import typer
 
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Delta, Json
-from sfumato.cli.progress import working
+from sfumato.cli.progress import counted, working
 from sfumato.errors import ArgumentError, SfumatoError
 
 CRASHED = 3
@@ -44,7 +44,8 @@ def audit(
         raise ArgumentError("which audit? sfumato audit --list shows them")
     if plot is not None:
         check_writable(plot)
-    with working(f"auditing {name}", total=1) as advance, _crash_is_no_verdict():
+    with working(f"auditing {name}") as reach, _crash_is_no_verdict():
+        further = counted(reach, 1.0)
         verdict = run(
             name,
             epsilon=epsilon,
@@ -52,7 +53,7 @@ def audit(
             trials=trials,
             adjacency=adjacency,
             confidence=confidence,
-            advance=lambda done, total: advance(done / total),
+            advance=lambda done, total: further(done / total),
         )
     if plot is not None:
         from sfumato.audit.game_plot import draw

@@ -40,8 +40,8 @@ def check(
             raise ArgumentError(f"{output} is the table; write the proposed schema somewhere else")
         check_writable(output)
     source = opened(context, data)
-    with working("reading the table"):
-        found = look(source, known)
+    with working("reading the table") as reach:
+        found = look(source, known, progress=reach)
     if output is not None:
         found.patch.save(output)
     if as_json:

@@ -6,11 +6,13 @@ import shlex
 import sys
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from sfumato.cli.interrupts import Interrupted
+from sfumato.cli.output import print_json
+from sfumato.cli.parameters import Json
 from sfumato.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -18,12 +20,14 @@ if TYPE_CHECKING:
     from sfumato.schema.schema import Schema
 
 HELP = "Enter: public, as it stands; a new value; d: drop the column; each: one by one; s: later; q: stop"
+SAY_YES_TO = "PRIVATE: the draft was read off rows. Say yes only to what is public knowledge without them."
 BULK_HELP = "Kinds of facts to accept at once, such as type,step,missing; bounds and values are asked one by one."
 
 
 def confirm(
     schema: Annotated[Path, typer.Argument(help="The draft, which is changed.")],
     accept: Annotated[str | None, typer.Option(help=BULK_HELP)] = None,
+    as_json: Json = False,
 ) -> None:
     """Confirm a draft, one question after the other. To say yes is to declare that a fact is public knowledge.
 
@@ -38,28 +42,32 @@ def confirm(
     if accept is not None:
         draft = accepted(draft, [kind.strip() for kind in accept.split(",") if kind.strip()])
         draft.save(schema)
-    print("PRIVATE: the draft was read off rows. Say yes only to what is public knowledge without them.")
+    screen = sys.stderr if as_json else sys.stdout  # questions are no part of a result
+    print(SAY_YES_TO, file=screen)
     try:
-        asked, draft = _walk(draft, schema)
+        asked, draft = _walk(draft, schema, screen)
     except KeyboardInterrupt:
         again = shlex.join(["sfumato", "confirm", str(schema)])
         raise Interrupted(f"{schema} holds every answer so far; {again} goes on") from None
     left = len(draft.unconfirmed)
+    if as_json:
+        print_json({"private": SAY_YES_TO, "output": str(schema), "answered": asked, "left": left})
+        return
     state = f"{left} facts are left: sfumato confirm goes on" if left else "nothing is left: fit accepts it"
     print(f"{asked} questions answered; {state}")
 
 
-def _walk(draft: Schema, path: Path) -> tuple[int, Schema]:
+def _walk(draft: Schema, path: Path, screen: TextIO) -> tuple[int, Schema]:
     """Ask until all is answered or the answers end; how many were answered, and the schema."""
     from sfumato.drafting.confirming import answered, questions, separate
 
     waiting = deque(questions(draft))
     total, place, asked = len(waiting), 1, 0
     if waiting:
-        print(HELP)
+        print(HELP, file=screen)
     while waiting:
         question = waiting.popleft()
-        answer = _ask(question, place, total)
+        answer = _ask(question, place, total, screen)
         if answer is None or answer.lower() in ("q", "quit"):
             break
         if answer.lower() == "each" and question.can_be_parted:
@@ -70,7 +78,7 @@ def _walk(draft: Schema, path: Path) -> tuple[int, Schema]:
             try:
                 draft = answered(draft, question, answer)
             except SchemaError as error:
-                print(f"  {error}")
+                print(f"  {error}", file=screen)
                 waiting.appendleft(question)
                 continue
             draft.save(path)
@@ -79,12 +87,12 @@ def _walk(draft: Schema, path: Path) -> tuple[int, Schema]:
     return asked, draft
 
 
-def _ask(question: Question, place: int, total: int) -> str | None:
+def _ask(question: Question, place: int, total: int, screen: TextIO) -> str | None:
     """The answer to a question; None where there are no more."""
     keys = f"  [{' '.join(question.keys)}]" if question.keys else ""
-    print(f"{place} of {total}  {question.text}{keys}", flush=True)
-    print("> ", end="", flush=True)
+    print(f"{place} of {total}  {question.text}{keys}", file=screen)
+    print("> ", end="", file=screen, flush=True)
     line = sys.stdin.readline()
     if not sys.stdin.isatty():
-        print(line.rstrip("\n"))
+        print(line.rstrip("\n"), file=screen)
     return line.strip() if line else None

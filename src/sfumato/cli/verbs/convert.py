@@ -31,15 +31,8 @@ def convert(
     if as_json and str(output) == STDOUT:
         raise ArgumentError("--json and stdout as the output would both print on stdout; give one of them")
     source = opened(context, data)
-    with working("converting", total=100) as advance:
-        done = 0.0
-
-        def progress(fraction: float) -> None:
-            nonlocal done
-            advance(100 * (fraction - done))
-            done = fraction
-
-        found = run(source, output, kind, progress)
+    with working("converting") as reach:
+        found = run(source, output, kind, reach)
     if as_json:
         lost = {"lost_rows": found.lost_rows, "lost_cells": found.lost_cells}
         print_json({"output": str(output), "rows": found.rows, "columns": list(source.names)} | lost)

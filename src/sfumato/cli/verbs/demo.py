@@ -9,7 +9,9 @@ import typer
 
 from sfumato.cli.output import print_json, say
 from sfumato.cli.parameters import Json
-from sfumato.cli.progress import working
+from sfumato.cli.progress import counted, working
+
+DEMO_PARTS = 4  # of the demo, of which three are told: it begins each with a line
 
 
 def demo(
@@ -19,8 +21,14 @@ def demo(
     """Release a real table (UCI Adult, shipped with sfumato) and see what it is good for."""
     from sfumato.demo import run_demo
 
-    with working("running the demo"):
-        result = run_demo(folder, say)
+    with working("running the demo") as reach:
+        further = counted(reach, DEMO_PARTS)
+
+        def tell(line: str) -> None:
+            say(line)
+            further(1)
+
+        result = run_demo(folder, tell)
     if as_json:
         print_json(result.data())
     else:

@@ -14,7 +14,7 @@ from sfumato.cli.mechanism_options import chosen
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Data, Delta, Json, Mechanism, Rows
-from sfumato.cli.progress import tell, tell_training, working
+from sfumato.cli.progress import Reach, rounds, training, working
 from sfumato.cli.releases import release_data
 from sfumato.errors import ArgumentError
 
@@ -67,7 +67,7 @@ def fit(
     check_output(output, counted_in)
     check_writable(output)
     source, notes = opened(context, data), entry_notes(context)
-    with working("fitting"), interruptible(counted_in, NOTHING_WRITTEN), unfinished(output):
+    with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN), unfinished(output):
         release = run(
             source,
             known,
@@ -80,11 +80,11 @@ def fit(
             dataset=dataset,
             who=notes.who,
             why=notes.why,
-            progress=tell,
+            progress=rounds(reach),
             insecure_seed=insecure_seed,
         )
         release.save(output)
-        release = _trained(release, planned, output)
+        release = _trained(release, planned, output, reach)
     if as_json:
         print_json({"output": str(output)} | release_data(release) | {"see": SEE_CHECK})
     else:
@@ -97,8 +97,8 @@ def check_output(output: Path, ledger: Ledger | None) -> None:
         raise ArgumentError(f"{output} is the ledger, or belongs to it; write the release somewhere else")
 
 
-def _trained(release: Release, planned: Plan, output: Path) -> Release:
+def _trained(release: Release, planned: Plan, output: Path, reach: Reach) -> Release:
     """The release trained as planned, kept in its file from the first step on."""
     if planned.training is None:
         return release
-    return release.train(planned.training, checkpoint=output, on_step=tell_training)
+    return release.train(planned.training, checkpoint=output, on_step=training(reach))

@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
-from sfumato.cli.progress import working
+from sfumato.cli.progress import steps, working
 from sfumato.cli.releases import check_apart, release_data
 
 
@@ -25,10 +25,11 @@ def merge(
     from sfumato.api import load
     from sfumato.files import check_writable
     from sfumato.merging import merge as run
+    from sfumato.progress import listening
 
     check_apart(output, releases)
     check_writable(output)
-    with working("merging"):
+    with working("merging") as reach, listening(steps(reach)):
         made = run([load(path) for path in releases], same_people=same_people)
         made.save(output)
     if as_json:

@@ -80,7 +80,7 @@ def _epsilons(text: str | None, wishes: Wishes | None) -> list[float]:
         raise ArgumentError("wishes are there to find epsilon: leave out --epsilon, or the wishes")
     parts = text.split(",")
     if len(parts) == 2 and parts[0].strip() == "0":  # 0,5
-        raise ArgumentError(f"epsilon {text} reads as {parts[0]} and {parts[1]}: write {text.replace(',', '.')}")
+        raise ArgumentError(f"--epsilon {text} reads as {parts[0]} and {parts[1]}: write {text.replace(',', '.')}")
     try:
         return [float(part) for part in parts]
     except ValueError:

@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json, RowFormat
-from sfumato.cli.progress import working
+from sfumato.cli.progress import counted, working
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def sample(
         written = _write_draws(made, draws, n, seed, held, where, output, kind)
     else:
         assert n is not None
-        with working("sampling", total=n) as advance:
-            write_rows(made.sample_batches(n, seed=seed, given=held, where=where), output, advance, kind)
+        with working("sampling") as reach:
+            write_rows(made.sample_batches(n, seed=seed, given=held, where=where), output, counted(reach, n), kind)
         written = {output: n}
     if str(output) == STDOUT:
         return
@@ -82,12 +82,12 @@ def _write_draws(
         raise ArgumentError("draws are of whole rows: use --where in the place of --given")
     name, dot, ends = output.name.partition(".")
     written = {}
-    with working("drawing", total=draws) as advance:
+    with working("drawing") as reach:
         for number, each in enumerate(draw_populations(made, n, draws, seed), start=1):
             path = output.with_name(f"{name}-{number}{dot}{ends}")
             write_rows(each.release.sample_batches(each.rows, each.seed, where=where), path, kind=kind)
             written[path] = each.rows
-            advance(1)
+            reach(number / draws)
     return written
 
 

@@ -40,7 +40,7 @@ def schema(
     """
     from sfumato.drafting.draft import draft, told
 
-    with working("reading the table"):
+    with working("reading the table") as reach:
         found = draft(
             data,
             label,
@@ -49,6 +49,7 @@ def schema(
             missing=missing or (),
             codebook=codebook,
             options=opening(context),
+            progress=reach,
         )
     found.schema.save(output)
     facts = len(found.schema.unconfirmed)

@@ -12,7 +12,7 @@ from sfumato.cli.interrupts import unfinished
 from sfumato.cli.options import ConfigCommand, Section, configured, given, options_of
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
-from sfumato.cli.progress import tell_training, working
+from sfumato.cli.progress import training, working
 from sfumato.cli.releases import release_data
 from sfumato.errors import ArgumentError
 from sfumato.training.settings import Training
@@ -50,8 +50,8 @@ def train(
     check_writable(place)
     said = given(context, KEY)
     settings = configured(Training, said) if said else None
-    with working("training"), unfinished(place):
-        done = made.train(settings, warm=warm, resume=resume, checkpoint=place, on_step=tell_training)
+    with working("training") as reach, unfinished(place):
+        done = made.train(settings, warm=warm, resume=resume, checkpoint=place, on_step=training(reach))
     if as_json:
         print_json({"output": str(place)} | release_data(done))
     else:

@@ -11,7 +11,7 @@ from sfumato.cli.interrupts import interruptible
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Data, Delta, Json, Rows
-from sfumato.cli.progress import tell, working
+from sfumato.cli.progress import rounds, working
 from sfumato.cli.releases import check_apart, release_data
 from sfumato.cli.verbs.fit import NOTHING_WRITTEN, SEE_CHECK, check_output
 
@@ -51,7 +51,7 @@ def update(
     check_apart(output, [release])
     check_writable(output)
     source = opened(context, data)
-    with working("fitting"), interruptible(counted_in, NOTHING_WRITTEN):
+    with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN):
         made = run(
             before,
             source,
@@ -61,7 +61,7 @@ def update(
             rows=rows,
             ledger=counted_in,
             dataset=dataset,
-            progress=tell,
+            progress=rounds(reach),
             insecure_seed=insecure_seed,
         )
         made.save(output)

@@ -81,6 +81,11 @@ PLANTED = {
         "import sfumato.ledger.account",
         "knows nothing of what is made",
     ),
+    "a report opens a table": (
+        "reporting/document.py",
+        "from sfumato.tables import open_table",
+        "made from the release alone",
+    ),
     "a table knows the budget": ("tables/cells.py", "import sfumato.private.accounting", "know nothing of privacy"),
 }
 
@@ -193,6 +198,7 @@ SEVERAL_VALUES = {  # constants that several modules have with different values,
     "KEY": "of a section of the command line, one a module",
     "KINDS": "the registry of a module",
     "MOST_COORDINATES": "of a release, and of a row that is projected",
+    "STEP": "of the studio, one a screen",
     "SUFFIXES": "of a file format, one a source",
 }
 TWO_SIDES = {  # modules of one name, and what they are two sides of

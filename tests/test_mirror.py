@@ -36,9 +36,11 @@ WHOLE = {  # of no one module: the package, the repository, a property of many m
     "test_fuzz.py",
     "test_init.py",  # the package's own names
     "test_mirror.py",
+    "test_packaging.py",  # what is handed out
     "test_same_totals.py",
     "test_side_doors.py",
     "test_trusted_base.py",
+    "studio/test_whole_way.py",  # from a table to a release, by the commands that the studio shows
     "test_unreadable.py",  # cells that fit no bin, from table to sample
 }
 CLOCKS = {"perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "time.time", "time.time_ns"}

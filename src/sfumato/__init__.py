@@ -43,7 +43,7 @@ _HOMES = {
     "update": "sfumato.merging",
     "Training": "sfumato.training.settings",
     "Wishes": "sfumato.planning.wishes",
-} | dict.fromkeys(("Evaluation", "evaluate"), "sfumato.evaluation")
+} | {"Evaluation": "sfumato.evaluation", "evaluate": "sfumato.evaluation", "report": "sfumato.reporting.document"}
 __all__ = [
     "Check",
     "Clustmix",
@@ -82,7 +82,7 @@ __all__ = [
     "plan",
     "update",
 ]
-__all__ += ["Evaluation", "evaluate"]
+__all__ += ["Evaluation", "evaluate", "report"]
 
 if TYPE_CHECKING:
     from sfumato import accounting, errors
@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from sfumato.progress import Spending, Step
     from sfumato.release.combining import combine
     from sfumato.release.release import Release
+    from sfumato.reporting.document import report
     from sfumato.schema.schema import Schema
     from sfumato.tables import open_table
     from sfumato.training.settings import Training

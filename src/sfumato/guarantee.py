@@ -67,8 +67,8 @@ public); covers this release only
         if not self.secure:
             return "NOT PRIVATE: made with insecure_seed, for tests only"
         if self.joint is not None:
-            return f"{self.joint.told(self.promised)}; neighbours: {self._neighbours}; {self.scope}"
-        return f"{self.promised}; neighbours: {self._neighbours}; {self.scope}"
+            return f"{self.joint.told(self.promised)}; neighbours: {self.neighbours}; {self.scope}"
+        return f"{self.promised}; neighbours: {self.neighbours}; {self.scope}"
 
     @property
     def promised(self) -> str:
@@ -77,7 +77,8 @@ public); covers this release only
         return _promised(self.epsilon, self.delta, self.mu, beside)
 
     @property
-    def _neighbours(self) -> str:
+    def neighbours(self) -> str:
+        """Which tables are neighbours, in words."""
         one = "one row" if self.unit == ROW else f"all rows of one {one_line(self.unit)}"
         return {
             Adjacency.ADD_REMOVE: f"{one} added or removed",

@@ -126,7 +126,7 @@ def _duckdb(path: Path, schema: pa.Schema, table: str) -> Iterator[Write]:
     try:
         import duckdb
     except ImportError:
-        raise MissingExtraError("writing DuckDB needs an extra: pip install sfumato[duckdb]") from None
+        raise MissingExtraError("writing DuckDB needs an extra: pip install sfumato[sql]") from None
     path.unlink(missing_ok=True)  # an empty file is no database
     with _saying("DuckDB", duckdb.Error), closing(duckdb.connect(str(path))) as connection:
         connection.from_arrow(_without_durations(schema.empty_table())).create(_quoted(table))

@@ -85,11 +85,19 @@ def test_the_page_about_slicing_runs(patients: None) -> None:
     assert list(rows.columns) == ["age", "score", "ward", "readmitted"]
 
 
-def test_the_readme_runs(patients: None) -> None:
-    rng = np.random.default_rng(0)
-    y = np.arange(300) % 3
-    x = rng.normal(3.0 * y[:, None], 1.0, (300, 2))
-    found = run("README.md", {"X": x, "y": y, "X_new": x[:10]})
+def test_the_readme_runs(patients: None, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    found = run("README.md", {})
+    assert list(found["release"].sample(5)) == ["age", "score", "ward", "readmitted"]
+
+
+def test_the_page_about_the_ready_release_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert run("examples/README.md", {})["release"].guarantee.epsilon == 1.0
+
+
+def test_the_page_about_mechanisms_runs(patients: None) -> None:
+    found = run("docs/mechanisms.md", {})
     assert found["model"].means_.shape == (3, 2)
     seeds = [other.model.progress.settings.seed for other in found["others"]]
     assert seeds == [1, 2, 3, 4, 5]
@@ -116,6 +124,12 @@ columns:
     assert len(rows) == 1000
     assert (rows["age"] > 40).all()
     assert set(rows["home town"]) == {"Ulm", "Bonn"}
+
+
+def test_the_page_about_reports_runs(patients: None) -> None:
+    made = sf.fit("patients.csv", "patients.yaml", epsilon=1, delta=1e-6, mechanism=sf.Mixture(pairs=None))
+    made.save("adult.sfumato")
+    assert run("docs/report.md", {})["page"].startswith("<!doctype html>")
 
 
 def test_the_page_about_draws_runs(patients: None) -> None:

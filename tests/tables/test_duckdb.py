@@ -68,6 +68,6 @@ def test_duckdb_files(tmp_path: Path) -> None:
 
 def test_duckdb_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(MissingExtraError, match=r"needs an extra: pip install sfumato\[duckdb\]$"):
+    with pytest.raises(MissingExtraError, match=r"needs an extra: pip install sfumato\[sql\]$"):
         open_table(tmp_path / "t.duckdb")
     assert cell_texts(pa.table({"c": ["a"]})) == ["a"]

@@ -132,7 +132,7 @@ def test_no_password_is_told(url: str) -> None:
 
 def test_postgres_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtraError, match=r"needs an extra: pip install sfumato\[postgres\]$"):
+    with pytest.raises(MissingExtraError, match=r"needs an extra: pip install sfumato\[sql\]$"):
         open_table("postgresql://localhost/clinic", table="people")
 
 

@@ -152,11 +152,20 @@ class Round:
     tables: tuple[Table, ...]
     _seen: dict[Columns, Cells] = field(default_factory=dict, repr=False)
     _precisions: dict[Columns, float] = field(default_factory=dict, repr=False)
+    _told: dict[Columns, FloatArray] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _by_column(self) -> dict[str, list[Table]]:
+        """The tables that each column is in: of thousands of tables, a column is in few."""
+        found: dict[str, list[Table]] = {}
+        for table in self.tables:
+            for name in table.columns:
+                found.setdefault(name, []).append(table)
+        return found
 
     def speaks_of(self, columns: Iterable[str]) -> bool:
         """Whether a table has all these columns."""
-        wanted = set(columns)
-        return any(wanted <= set(table.columns) for table in self.tables)
+        return bool(self.holding(tuple(columns)))
 
     def cells(self, columns: Iterable[str]) -> Cells:
         """What the round says of the joint table of some columns; it must speak of them."""
@@ -165,9 +174,21 @@ class Round:
             self._seen[wanted] = Cells(self, wanted)
         return self._seen[wanted]
 
-    def holding(self, columns: Columns) -> list[Table]:
+    def holding(self, columns: Columns) -> Sequence[Table]:
         """The tables with these columns."""
-        return [table for table in self.tables if set(columns) <= set(table.columns)]
+        if not columns:
+            return self.tables
+        fewest = min((self._by_column.get(name, []) for name in columns), key=len)
+        return [table for table in fewest if set(columns) <= set(table.columns)]
+
+    def told(self, columns: Columns) -> FloatArray:
+        """What all tables say together of a part of a question that is of these columns, by their precision."""
+        if columns not in self._told:
+            tables = self.holding(columns)
+            weights = [table.precision(columns) for table in tables]
+            sums = sum(w * in_order_of(t, columns) for w, t in zip(weights, tables, strict=True))
+            self._told[columns] = np.asarray(sums / sum(weights))
+        return self._told[columns]
 
     def precision(self, columns: Columns) -> float:
         """Of what all tables say together of a part of a question that is of these columns; 0 if none does."""
@@ -189,11 +210,8 @@ class Cells:
         """The estimated count of every cell."""
         found = np.zeros(self.shape)
         for some in subsets(self.columns):
-            tables = self.round.holding(some)
-            weights = [table.precision(some) for table in tables]
-            told = sum(w * in_order_of(t, some) for w, t in zip(weights, tables, strict=True)) / sum(weights)
             others = math.prod(n for name, n in zip(self.columns, self.shape, strict=True) if name not in some)
-            found += _lifted(_centred(np.asarray(told)), some, self.columns) / others
+            found += _lifted(_centred(self.round.told(some)), some, self.columns) / others
         return found
 
     def total(self, question: FloatArray) -> float:

@@ -29,8 +29,10 @@ from sfumato.cli.verbs import (
     ledger,
     merge,
     plan,
+    report,
     sample,
     schema,
+    studio,
     train,
     update,
 )
@@ -62,12 +64,14 @@ app.command()(sample.sample)
 app.command(cls=TableCommand)(evaluate.evaluate)
 app.command()(inspect.inspect)
 app.command()(ask.ask)
+app.command()(report.report)
 app.command(name="layout")(layout_file.layout)
 app.command()(merge.merge)
 app.command(cls=TableCommand)(update.update)
 app.command()(ledger.ledger)
 app.command()(audit.audit)
 app.command()(demo.demo)
+app.command()(studio.studio)
 
 
 @app.callback(invoke_without_command=True)

@@ -199,10 +199,10 @@ def _text(schema: Schema, about: str, names: list[str], facts: list[str]) -> str
     if about != "column":
         return one_line(names[0] or "unit")
     many = f" ({len(names)} columns alike)" if len(names) > 1 else ""
-    return f"{_listed(names, NAMES_SHOWN)}{many}: {_description(columns[names[0]])}"
+    return f"{_listed(names, NAMES_SHOWN)}{many}: {description(columns[names[0]])}"
 
 
-def _description(column: dict[str, Any]) -> str:
+def description(column: dict[str, Any]) -> str:
     """A column in words."""
     if "min" in column:
         what = f"{column['type']} from {column['min']} to {column['max']}"

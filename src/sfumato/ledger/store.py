@@ -237,7 +237,7 @@ def _server(url: str, seconds: float) -> sa.Engine:
     try:
         engine = sa.create_engine(url, poolclass=sa.NullPool, isolation_level="READ COMMITTED")
     except (ModuleNotFoundError, NoSuchModuleError):
-        raise MissingExtraError("a ledger in PostgreSQL needs an extra: pip install sfumato[postgres]") from None
+        raise MissingExtraError("a ledger in PostgreSQL needs an extra: pip install sfumato[sql]") from None
 
     @sa.event.listens_for(engine, "begin")
     def start(connection: sa.Connection) -> None:

@@ -71,6 +71,12 @@ class Release(Asks):
             f"{self.encoding}, {len(self.answers)} answers, {self.guarantee})"
         )
 
+    def _repr_html_(self) -> str:
+        """The short form of the report, for a notebook."""
+        from sfumato.reporting.short_form import short_form
+
+        return short_form(self)
+
     @property
     def layout(self) -> Layout:
         """The public bins of the schema."""

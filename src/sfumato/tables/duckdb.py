@@ -85,7 +85,7 @@ def _connected(path: Path) -> Iterator[DuckDBPyConnection]:
     try:
         import duckdb
     except ImportError:
-        raise MissingExtraError(f"reading {path} needs an extra: pip install sfumato[duckdb]") from None
+        raise MissingExtraError(f"reading {path} needs an extra: pip install sfumato[sql]") from None
     with reading(path, "DuckDB"):
         path.stat()
     try:

@@ -26,7 +26,7 @@ from sfumato.tables.table import UNKNOWN, Blocks, Table, listed, running
 from sfumato.text import one_line
 
 FETCHED_ROWS = 2**13  # at a time: Python objects take much more room than Arrow's arrays
-EXTRAS = {"postgresql": "postgres"}  # that bring a database's driver
+EXTRAS = {"postgresql": "sql"}  # that bring a database's driver
 IN_MEMORY = (None, "", ":memory:")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,11 +54,11 @@ def ask(
     sfumato ask r.sfumato mean hours --by sex --where 'age > 40'
     """
     given = {"by": by, "where": where, "kind": kind}
-    arguments = _arguments(question, words or [], given)
+    taken = arguments(question, words or [], given)
     from sfumato.api import load
 
     told = {name: value for name, value in given.items() if value is not None}
-    found = _asked(load(release), question, arguments, told | {"level": level, "about": about})
+    found = answer(load(release), question, taken, told | {"level": level, "about": about})
     if as_json:
         print_json({"question": question, "words": words or [], **told, "answer": found.data()})
     else:
@@ -66,7 +67,7 @@ def ask(
             print(line)
 
 
-def _arguments(question: str, words: list[str], given: dict[str, str | None]) -> list[Any]:
+def arguments(question: str, words: Sequence[str], given: Mapping[str, str | None]) -> list[Any]:
     """The words of a question, as its arguments."""
     if question not in QUESTIONS:
         raise ArgumentError(f"a question is one of {', '.join(QUESTIONS)}, not {question!r}")
@@ -77,7 +78,7 @@ def _arguments(question: str, words: list[str], given: dict[str, str | None]) ->
     wrong = [name for name, value in given.items() if value is not None and name not in options]
     if wrong:
         raise ArgumentError(f"{question} takes no --{wrong[0]}")
-    if question == "share" and given["where"] is None:
+    if question == "share" and given.get("where") is None:
         raise ArgumentError("a share is of the rows for which something holds: give it by --where")
     return [_number_of(word) if name == "q" else word for name, word in zip(wanted, words, strict=True)]
 
@@ -93,8 +94,9 @@ def _number_of(word: str) -> float:
         raise ArgumentError(f"a quantile lies between 0 and 1, like 0.5 for the median, not at {word!r}") from None
 
 
-def _asked(made: Release, question: str, arguments: list[Any], options: dict[str, Any]) -> Estimate | Estimates:
-    found: Estimate | Estimates = getattr(made, question)(*arguments, **options)
+def answer(made: Release, question: str, taken: list[Any], options: Mapping[str, Any]) -> Estimate | Estimates:
+    """What a release answers."""
+    found: Estimate | Estimates = getattr(made, question)(*taken, **options)
     return found
 
 

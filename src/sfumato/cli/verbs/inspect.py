@@ -10,8 +10,8 @@ import typer
 
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
-from sfumato.cli.promise import promise
 from sfumato.cli.releases import followed_tables, release_data
+from sfumato.reporting.promise import promise
 from sfumato.text import one_line
 
 if TYPE_CHECKING:

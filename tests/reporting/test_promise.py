@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sfumato.cli.promise import promise
 from sfumato.guarantee import Guarantee
 from sfumato.private.accounting import Adjacency
+from sfumato.reporting.promise import promise
 
 PRESENCE = "whether or not"
 COUNT_PUBLIC = "there are is public"

@@ -1,0 +1,41 @@
+"""`sfumato report`: a release as a page that may be published with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.output import print_json
+from sfumato.cli.parameters import Json
+
+
+def report(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the page (.html).")],
+    title: Annotated[str | None, typer.Option(help="What the table is called; public words.")] = None,
+    publisher: Annotated[str | None, typer.Option(help="Who publishes it; public words.")] = None,
+    date: Annotated[str | None, typer.Option(help="When it is published; public words.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write one page about a release, which needs no network and may be published with it. Costs no privacy."""
+    from sfumato.api import load
+    from sfumato.cli.progress import counted, working
+    from sfumato.files import check_writable, replacing
+    from sfumato.reporting.document import report as make_report
+
+    check_writable(output)
+    made = load(release)
+    with working("writing the report") as reach:
+        advance = counted(reach, len(made.schema.columns))
+        page = make_report(made, title=title, publisher=publisher, date=date, file=release.name, progress=advance)
+    with replacing(output) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")
+    size = output.stat().st_size
+    if as_json:
+        print_json({"output": str(output), "bytes": size, "private": False, "secure": made.guarantee.secure})
+        return
+    print(f"wrote {output}: {size / 1e6:.1f} MB, made from the release alone, so it may be published with it")
+    if not made.guarantee.secure:
+        print("NOT PRIVATE: the release was made with insecure_seed, for tests only; the page says so too")

@@ -398,5 +398,5 @@ def test_a_server_that_is_not_there_is_told_in_one_line_without_the_password() -
 
 def test_a_driver_that_is_missing_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtraError, match=r"pip install sfumato\[postgres\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install sfumato\[sql\]"):
         Ledger("postgresql://user@127.0.0.1:2/database").accounts()

@@ -77,3 +77,14 @@ def test_a_file_that_cannot_be_read_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.csv").chmod(0)
     with pytest.raises(OutputError, match="cannot be read"):
         check_writable(tmp_path / "a.csv")
+
+
+def test_only_its_owner_may_read_a_private_file(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        for private, mode in ((True, 0o600), (False, 0o644), (True, 0o600)):
+            with replacing(tmp_path / "a.html", private) as place:
+                place.write_text("text")
+            assert (tmp_path / "a.html").stat().st_mode & 0o777 == mode
+    finally:
+        os.umask(before)

@@ -19,8 +19,19 @@ SMALLEST_DATABASE = 512  # bytes
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """Give a temporary name beside `path`, and rename it to `path` when the block succeeds."""
+def replacing(path: str | Path, private: bool = False) -> Iterator[Path]:
+    """Give a temporary name beside `path`, and rename it to `path` when the block succeeds.
+
+    Args:
+        path: Where the file is to be; what is there is replaced.
+        private: Whether it tells what rows hold: then nobody but its owner may read it.
+
+    Yields:
+        The temporary name.
+
+    Raises:
+        OutputError: It cannot be written there.
+    """
     target = Path(path)
     check_writable(target)
     try:
@@ -31,7 +42,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(0o600 if private else 0o666 & ~_umask())
         temporary.replace(target)
     except OSError as error:
         raise OutputError(f"cannot write {target}: {error.strerror or error}") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.drafting.sniffing import sniff
-from sfumato.errors import TableError
+from sfumato.errors import ArgumentError, TableError
 from sfumato.tables.csv import BLOCK_BYTES
 
 
@@ -60,3 +60,11 @@ def test_other_files_need_nothing(tmp_path: Path) -> None:
     assert sniff(tmp_path / "data.parquet", {}) == {}
     with pytest.raises(TableError, match="does not exist"):
         sniff(tmp_path / "none.csv", {})
+
+
+@pytest.mark.parametrize("name", ["rot13", "zlib_codec", "no such thing", "\0", "utf-16"])
+def test_an_encoding_that_is_none_gets_one_line(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"a,b\n1,2\n")
+    with pytest.raises(ArgumentError, match=r"cannot read lines in the encoding .*; convert the file to UTF-8"):
+        sniff(path, {"encoding": name})

@@ -44,6 +44,16 @@ def test_a_release_made_with_a_seed_promises_nothing(release: Release) -> None:
     assert short_guarantee(release.guarantee).startswith("NONE")
 
 
+def test_only_what_has_a_guarantee_is_called_fit_to_publish(seen: SeenRelease, release: Release) -> None:
+    kept = released_section(Numbering(), seen, "Stays", None)
+    assert "may be published with it" in kept
+    assert "nothing about any one person" in kept
+    seeded = released_section(Numbering(), SeenRelease(release), "Stays", None)
+    assert "which protects nobody" in seeded
+    assert "published with it" not in seeded
+    assert "any one person" not in seeded
+
+
 def test_noisy_rows_have_no_gaussian_law(seen: SeenRelease) -> None:
     told = guarantee_section(Numbering(), changed(seen, slices=(Slices(20, 8, 1.0, 4.0, 0.0, 100),)))
     assert "not that of one Gaussian" in told

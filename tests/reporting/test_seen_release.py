@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sfumato.reporting.seen_release import SeenRelease, Sizes
+from sfumato.schema.schema import Schema
 
 
 def test_rows_are_the_same_every_time(seen: SeenRelease) -> None:
@@ -23,3 +26,11 @@ def test_codes_fit_one_byte_and_the_labels(seen: SeenRelease) -> None:
         assert codes.min() >= 0
         assert codes.max() < len(seen.classes[name].labels) <= Sizes().classes + 10
     assert abs(seen.model_shares("smokes").sum() - 1.0) < 1e-12
+
+
+def test_rows_are_bounded_by_their_letters(seen: SeenRelease) -> None:
+    columns = {"word": {"type": "category", "values": ["a" * 250_000, "b"]}, "sex": {"type": "boolean"}}
+    long = SeenRelease(replace(seen.release, schema=Schema.of({"columns": columns})))
+    assert long.rows_within(4_000_000) == 15
+    assert long.rows_within(7) == 1
+    assert seen.rows_within(Sizes().model_letters) > Sizes().model_rows

@@ -62,6 +62,15 @@ def test_a_schema_survives_a_file(suffix: str, tmp_path: Path) -> None:
     assert Schema.load(path) == schema
 
 
+def test_a_draft_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path, data = tmp_path / "s.yaml", Schema.parse(with_columns(AGE)).dump()
+    Schema.of(data | {"unconfirmed": ["columns.age.min"]}).save(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    Schema.of(data | {"unconfirmed": []}).save(path)
+    (tmp_path / "usual").touch()
+    assert path.stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
 def test_the_unit_of_privacy_is_not_lost_on_the_way_to_yaml() -> None:
     assert Schema.parse(Schema.parse(EXAMPLE).to_yaml()).unit == Schema.parse(EXAMPLE).unit
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 
 from sfumato.studio import commands
 from sfumato.studio.work import Choice, Work
@@ -19,6 +21,14 @@ def test_how_a_file_is_opened_goes_into_every_command(drafted: Work) -> None:
     ):
         start = words.index(wanted[0])
         assert words[start : start + 5] == wanted
+
+
+def test_what_cannot_be_seen_is_spelt_out() -> None:
+    odd = ["printf", "%s|", "a\x03b", "it's \u202etxt\\", "\n\x1b[200~rm", "\udcff1", "plain ü"]
+    line = commands.shown(odd)
+    assert line.isprintable()
+    told = subprocess.run(["bash", "-c", line], capture_output=True, check=True).stdout
+    assert told == b"".join(os.fsencode(word) + b"|" for word in odd[2:])
 
 
 def test_what_is_usual_is_left_out_and_what_is_odd_is_kept_apart(drafted: Work) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.errors import ArgumentError
+from sfumato.errors import ArgumentError, SchemaError
+from sfumato.studio.folder import Outside
 from sfumato.studio.jobs import Job
 from sfumato.studio.work import Choice, Work
 
@@ -26,6 +27,41 @@ def test_one_command_at_a_time(drafted: Work, started: list[Job], monkeypatch: p
     with pytest.raises(ArgumentError, match="still at work"):
         drafted.begin()
     assert len(started) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("people.csv", ["sfumato", "check", "people.csv"]),
+        ("known.yaml", ["sfumato", "check", "people.csv", "--schema", "known.yaml"]),
+        ("more.csv", ["sfumato", "evaluate", "--test", "more.csv"]),
+        ("spent.db", ["sfumato", "fit", "--ledger", "spent.db"]),
+    ],
+)
+def test_a_file_that_leads_elsewhere_by_now_is_not_read(
+    drafted: Work, started: list[Job], name: str, words: list[str]
+) -> None:
+    drafted.ledger = ("spent.db", "people")
+    place = drafted.folder.root / name
+    place.unlink(missing_ok=True)
+    place.symlink_to("../secret.csv")
+    with pytest.raises(Outside, match="opens files below"):
+        drafted.start(words)
+    assert not started
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("columns:\n  age: {type: number, min: 3217, max: [}\n", "is no schema at line 2, column 40; mend it"),
+        ("columns:\n  age: {type: number, min: 3217, max: 5}\n", "known.yaml is no schema; mend it"),
+    ],
+)
+def test_of_a_schema_that_was_broken_only_the_place_is_told(drafted: Work, text: str, told: str) -> None:
+    drafted.path("known.yaml").write_text(text)
+    with pytest.raises(SchemaError, match=told) as caught:
+        drafted.read_schema()
+    assert "3217" not in str(caught.value)
 
 
 def test_a_schema_is_known_by_what_its_file_holds(drafted: Work) -> None:

@@ -41,6 +41,19 @@ def test_an_unfinished_pass_over_a_relation_does_not_stop_the_next() -> None:
     assert sum(batch.num_rows for batch in table.batches(["c"])) == 1_000_000
 
 
+def test_a_file_reads_no_other_file(tmp_path: Path) -> None:
+    path, elsewhere = tmp_path / "t.duckdb", tmp_path / "elsewhere.csv"
+    elsewhere.write_text("c\nsecret\n")
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE own AS SELECT 1 AS c")
+        connection.execute(f"CREATE VIEW peep AS FROM read_csv('{elsewhere}')")
+    assert cell_texts(path) == ["1"]
+    with pytest.raises(TableError, match="the view reads other files; copy it into a table of the file, or give a rel"):
+        open_table(path, table="peep")
+    with duckdb.connect(path) as connection:  # the caller's own relation may
+        assert cell_texts(connection.sql("FROM peep")) == ["secret"]
+
+
 def test_duckdb_files(tmp_path: Path) -> None:
     path = tmp_path / "t.duckdb"
     with duckdb.connect(path) as connection:

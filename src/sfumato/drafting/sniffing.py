@@ -32,6 +32,7 @@ def sniff(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         TableError: There is no such file, or it cannot be decompressed.
+        ArgumentError: The encoding that is given is none, or none in which lines can be read one by one.
     """
     suffix = path.suffix.lower()
     inner = Path(path.stem).suffix.lower()
@@ -47,7 +48,8 @@ def sniff(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     if "delimiter" not in given:
         with _opened(path, compression) as stream:
             head = [stream.readline(BLOCK_BYTES) for _ in range(SNIFFED_LINES)]
-        lines = [line.decode(found.get("encoding", "utf-8"), errors="replace").rstrip("\r\n") for line in head]
+        known = Dialect.of(usual, encoding=found.get("encoding", "utf-8")).encoding  # refuses what is no text
+        lines = [line.decode(known, errors="replace").rstrip("\r\n") for line in head]
         delimiter = _delimiter([line for line in lines if line.strip()], usual, found.get("quote", '"'))
         found |= {} if delimiter == usual else {"delimiter": delimiter}
     return found

@@ -49,7 +49,7 @@ NOT_PRIVATE = "This release has no guarantee."
 def released_section(numbering: Numbering, seen: SeenRelease, title: str, publisher: str | None) -> Markup:
     """What was released, for whom, and of which columns."""
     release = seen.release
-    columns = len(release.schema.columns)
+    columns, secure = len(release.schema.columns), release.guarantee.secure
     facts = [
         ("Title", title),
         *([("Published by", publisher)] if publisher else []),
@@ -68,12 +68,12 @@ def released_section(numbering: Numbering, seen: SeenRelease, title: str, publis
             f"Behind this release stands a private table of {columns:,} columns. The table is not published. Published "
             "are noisy answers to questions about it, and a model that was made of these answers alone: it draws "
             "synthetic rows, which look like rows of the table and are no one’s. This report was made from the release "
-            "and from nothing else, so that it may be published with it."
+            f"and from nothing else, {'so that it may be published with it' if secure else 'which protects nobody'}."
         ),
         paragraph(
             "It is for people who need to know what such a table is like without seeing it: to decide whether it "
             "answers their question, to write and test programs, to teach, and to estimate counts, shares and means "
-            "with an uncertainty that is told. It says nothing about any one person."
+            "with an uncertainty that is told." + " It says nothing about any one person." * secure
         ),
         numbering.table("The release", (), facts),
         numbering.table(

@@ -14,7 +14,7 @@ from sfumato.asking.evidence import Round
 from sfumato.asking.release_questions import Asked, Manner
 from sfumato.asking.ways import first_round
 from sfumato.reporting.classes import Classes, classes_of
-from sfumato.schema.columns import Column
+from sfumato.schema.columns import Column, Listed
 from sfumato.schema.layout import IntArray
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Sizes:
         model_rows: Rows that the model draws for shares, associations and pairs.
         model_cells: The cells that these have at the most.
         fewest_rows: But never fewer of them.
+        model_letters: The letters that their categories have at the most: a small file can hold a very long one.
         classes: About how many classes a column has.
         few_classes: The same in a wide table.
         wide: Columns from which a table is wide.
@@ -37,6 +38,7 @@ class Sizes:
         pair_cells: Cells of all noisy tables of pairs together.
         sample_rows: Rows of the sample that can be downloaded.
         sample_cells: The cells that it has at the most.
+        sample_letters: The letters that its categories have at the most, but in one row.
         shown_rows: Rows of the sample on the page.
         shown_columns: Columns of the sample on the page.
         points: Dots of a scatter plot.
@@ -45,6 +47,7 @@ class Sizes:
     model_rows: int = 1 << 15
     model_cells: int = 1 << 22
     fewest_rows: int = 1000
+    model_letters: int = 1 << 27
     classes: int = 14
     few_classes: int = 8
     wide: int = 200
@@ -53,6 +56,7 @@ class Sizes:
     pair_cells: int = 400_000
     sample_rows: int = 1000
     sample_cells: int = 200_000
+    sample_letters: int = 4_000_000
     shown_rows: int = 100
     shown_columns: int = 30
     points: int = 300
@@ -98,7 +102,13 @@ class SeenRelease:
     def rows(self) -> pd.DataFrame:
         """Rows that the model drew, the same every time."""
         most = max(SIZES.model_cells // len(self.release.schema.columns), SIZES.fewest_rows)
-        return self.release.sample(min(SIZES.model_rows, most), seed=0)
+        return self.release.sample(min(SIZES.model_rows, most, self.rows_within(SIZES.model_letters)), seed=0)
+
+    def rows_within(self, letters: int) -> int:
+        """How many rows have no more letters in their categories; one at least."""
+        listed = [column for column in self.release.schema.columns.values() if isinstance(column, Listed)]
+        widest = sum(max(len(str(level)) for level in column.levels) for column in listed)
+        return max(letters // max(widest, 1), 1)
 
     @cached_property
     def total(self) -> Estimate:

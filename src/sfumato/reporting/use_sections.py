@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sfumato import __version__
 from sfumato.reporting.figures_told import NO_NUMBER
 from sfumato.reporting.markup import Markup, foreign, joined, tag
 from sfumato.reporting.numbering import Numbering, listing, paragraph
-from sfumato.reporting.promise_sections import short_guarantee
+from sfumato.reporting.promise_sections import NO_SECRET, short_guarantee
 from sfumato.reporting.seen_release import SIZES, SeenRelease
 from sfumato.schema.columns import Listed, Number
 from sfumato.schema.conditions import written_name
 from sfumato.text import one_line
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+WRITTEN_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?", re.ASCII)
 
 
 def rules_section(numbering: Numbering, seen: SeenRelease) -> Markup:
@@ -49,6 +53,8 @@ def sample_section(numbering: Numbering, seen: SeenRelease) -> Markup:
     left = len(seen.release.schema.columns) - len(columns)
     fewer = f" The first {len(columns)} columns are shown; the download has all." if left > 0 else ""
     count = sample_rows(seen)
+    names = [name for name in seen.release.schema.columns if _tamed(name) != name]
+    tamed = " In the download an apostrophe stands before texts that a spreadsheet would take for a formula."
     return numbering.section(
         "sample",
         "A sample of rows",
@@ -58,7 +64,7 @@ def sample_section(numbering: Numbering, seen: SeenRelease) -> Markup:
             tag("code", "release.count"),
             ", ",
             tag("code", "release.mean"),
-            f"), which knows its noise.{fewer}",
+            f"), which knows its noise.{fewer}{tamed * bool(names or _formulas(seen))}",
         ),
         tag("p", tag("button", f"Download {count:,} rows (CSV)", type="button", id="download"), class_="choices"),
         tag(
@@ -77,14 +83,33 @@ def _cell(cell: Any) -> str:
 
 
 def sample_rows(seen: SeenRelease) -> int:
-    """How many rows can be downloaded."""
-    return min(SIZES.sample_rows, len(seen.rows), max(SIZES.sample_cells // len(seen.rows.columns), 1))
+    """How many rows can be downloaded: the page stays small, however long categories are."""
+    by_cells = max(SIZES.sample_cells // len(seen.rows.columns), 1)
+    return min(SIZES.sample_rows, len(seen.rows), by_cells, seen.rows_within(SIZES.sample_letters))
 
 
 def sample_data(seen: SeenRelease, file: str) -> dict[str, Any]:
-    """The rows that can be downloaded."""
+    """The rows that can be downloaded, with an apostrophe before what a spreadsheet would compute."""
+    frame = seen.rows.iloc[: sample_rows(seen)].copy()
+    for name in _formulas(seen):
+        frame[name] = [_tamed(cell) if isinstance(cell, str) else cell for cell in frame[name]]
     stem = file.removesuffix(".sfumato")
-    return {"csv": seen.rows.iloc[: sample_rows(seen)].to_csv(index=False), "file": f"{stem}.sample.csv"}
+    return {"csv": frame.rename(columns=_tamed).to_csv(index=False), "file": f"{stem}.sample.csv"}
+
+
+def _formulas(seen: SeenRelease) -> list[str]:
+    """The columns of which some category looks like a formula."""
+    listed = [(name, column) for name, column in seen.columns.items() if isinstance(column, Listed)]
+    return [name for name, column in listed if any(_tamed(str(level)) != str(level) for level in column.levels)]
+
+
+def _tamed(text: str) -> str:
+    """Text that no spreadsheet takes for a formula; numbers stay.
+
+    >>> [_tamed(text) for text in ("=1+1", "-x", "-1.5", "plain")]
+    ["'=1+1", "'-x", '-1.5', 'plain']
+    """
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not WRITTEN_NUMBER.fullmatch(text) else text
 
 
 def use_section(
@@ -103,7 +128,9 @@ def use_section(
         listing(
             [
                 joined([tag("code", "pip install sfumato"), " installs what reads the file."]),
-                "Sampling and asking cost no privacy, however often: both are arithmetic on what the file holds.",
+                "Sampling and asking cost no privacy, however often: both are arithmetic on what the file holds."
+                if seen.release.guarantee.secure
+                else NO_SECRET,
             ]
         ),
     )

@@ -385,7 +385,7 @@ class Schema(BaseModel):
         return rest | {"columns": columns} | ({"groups": groups} if groups else {})
 
     def save(self, path: str | Path) -> None:
-        """Write the schema as YAML, or as JSON where the name ends in .json.
+        """Write the schema as YAML, or as JSON where the name ends in .json; a draft for its owner's eyes alone.
 
         Args:
             path: Where to; what is there is replaced.
@@ -394,7 +394,7 @@ class Schema(BaseModel):
             OutputError: It cannot be written there.
         """
         text = json.dumps(self.dump(), indent=2) if str(path).endswith(".json") else self.to_yaml()
-        with replacing(path) as temporary:
+        with replacing(path, private=bool(self.unconfirmed)) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
     def to_yaml(self) -> str:

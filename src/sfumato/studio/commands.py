@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,8 +13,12 @@ from sfumato.studio.work import Choice, Work
 
 
 def shown(words: Sequence[str]) -> str:
-    """A command as it is typed into a shell."""
-    return shlex.join(words)
+    r"""A command as it is typed into a shell; letters that cannot be seen are spelt out, so that to paste it is safe.
+
+    >>> print(shown(["sfumato", "check", "a b.csv", "it's\x03.csv"]))
+    sfumato check 'a b.csv' $'it\'s\x03.csv'
+    """
+    return " ".join(shlex.quote(word) if word.isprintable() else f"$'{''.join(map(_spelt, word))}'" for word in words)
 
 
 def option(flag: str, value: Any) -> list[str]:
@@ -115,6 +120,13 @@ def ask(work: Work, question: str, words: Sequence[str], given: Mapping[str, str
     """Ask it for a number."""
     last = ["--", *words] if any(word.startswith("-") for word in words) else list(words)
     return ["sfumato", "ask", work.release, *options(given), question, *last]
+
+
+def _spelt(letter: str) -> str:
+    """A letter between $' and ', as bash reads it."""
+    if letter.isprintable():
+        return f"\\{letter}" if letter in "\\'" else letter
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(letter))
 
 
 def _terms(choice: Choice) -> list[str]:

@@ -68,6 +68,17 @@ class Folder:
             raise Outside(f"the studio opens files below {self.root} only")
         return found
 
+    def whole(self, name: str) -> Path:
+        """Where a name leads, and all that is in it where it is a folder: one of Parquet files is read whole.
+
+        Raises:
+            Outside: It leads out of the folder, or some file in it does.
+        """
+        path = self.path(name)
+        for inner in path.rglob("*") if path.is_dir() else ():
+            self.path(str(inner.relative_to(self.root)))
+        return path
+
     def existing(self, name: str) -> str:
         """The name of a file or folder that is there, as a command takes it.
 
@@ -75,11 +86,8 @@ class Folder:
             Outside: It leads out of the folder, or some file in it does.
             ArgumentError: There is none.
         """
-        path = self.path(name)
-        if not path.exists():
+        if not self.whole(name).exists():
             raise ArgumentError(f"there is no file {name!r} below {self.root}")
-        for inner in path.rglob("*") if path.is_dir() else ():  # a folder of Parquet files is read whole
-            self.path(str(inner.relative_to(self.root)))
         return self.word(self.root / name)
 
     def new(self, name: str, suffixes: tuple[str, ...]) -> str:

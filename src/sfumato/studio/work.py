@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import ArgumentError
+from sfumato.errors import ArgumentError, SchemaError, SfumatoError
 from sfumato.studio.folder import Folder
 from sfumato.studio.jobs import Job
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from sfumato.mechanisms import Plan
     from sfumato.release.release import Release
     from sfumato.schema.schema import Schema
+
+FILE_OPTIONS = ("--test", "--codebook")  # of which files are read
 
 
 @dataclass(frozen=True)
@@ -127,8 +131,17 @@ class Work:
     def start(
         self, words: Sequence[str], then: Callable[[Any], None] = lambda found: None, good: Sequence[int] = (0,)
     ) -> None:
-        """Run a command beside the server, one at a time."""
+        """Run a command beside the server, one at a time.
+
+        Raises:
+            Outside: A file that it reads leads out of the folder by now, whatever it was when it was chosen.
+            ArgumentError: Another one runs.
+        """
         self.refuse_while_running()
+        chosen = {self.table, self.schema, self.release, *(self.ledger or ())[:1]}
+        chosen.update(word for option, word in pairwise(words) if option in FILE_OPTIONS)
+        for name in chosen.intersection(words):
+            self.folder.whole(name)
         self.job = Job(words, self.folder.root, then, good)
 
     def refuse_while_running(self) -> None:
@@ -166,14 +179,33 @@ class Work:
         return self.folder.path(name)
 
     def read_schema(self) -> Schema:
-        """The schema as its file has it now."""
+        """The schema as its file has it now.
+
+        Raises:
+            SchemaError: It was broken by hand. What is wrong may quote what was read off rows, and pages that are not
+                private show it too, so only the place is told.
+        """
         from sfumato.schema.schema import Schema
 
-        return Schema.load(self.path(self.schema))
+        try:
+            return Schema.load(self.path(self.schema))
+        except SchemaError as error:
+            mark = getattr(error.__cause__ and error.__cause__.__cause__, "problem_mark", None)
+            place = "" if mark is None else f" at line {mark.line + 1}, column {mark.column + 1}"
+            command = f"sfumato confirm {shlex.quote(self.schema)}"
+            raise SchemaError(f"{self.schema} is no schema{place}; mend it: {command} says what is wrong") from None
 
     def digest(self) -> str:
         """Which schema, by what its file holds."""
         return hashlib.sha256(self.path(self.schema).read_bytes()).hexdigest()
+
+    @property
+    def is_unprotected(self) -> bool:
+        """Whether the release is one that was made with a seed, which protects nobody."""
+        try:
+            return bool(self.release) and not self.load_release().guarantee.secure
+        except SfumatoError:  # the steps that read it say so
+            return False
 
     def load_release(self) -> Release:
         """The release, read once."""

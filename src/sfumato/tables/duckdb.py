@@ -54,7 +54,11 @@ def relation_table(relation: DuckDBPyRelation) -> DuckTable:
 
 
 def file_table(path: Path, table: str | None = None) -> DuckTable:
-    """A table or view of a DuckDB file, by name; the name may be left out where there is one table only."""
+    """A table or view of a DuckDB file, by name; the name may be left out where there is one table only.
+
+    Nothing but the file is read. A view of it that reads other files is refused: whoever gave the file would choose
+    what is opened on this machine. A relation of the caller's own connection may read what the caller likes.
+    """
     with _connected(path) as connection, running(str(path)):
         found = connection.sql(
             "SELECT table_schema, table_name, table_type = 'BASE TABLE' FROM information_schema.tables "
@@ -89,13 +93,18 @@ def _connected(path: Path) -> Iterator[DuckDBPyConnection]:
     with reading(path, "DuckDB"):
         path.stat()
     try:
-        connection = duckdb.connect(path, read_only=True)
+        connection = duckdb.connect(path, read_only=True, config={"enable_external_access": "false"})
     except duckdb.ConnectionException:
         raise TableError(f"{path} is open in this program; close that connection, or give a relation of it") from None
     except duckdb.Error as error:
         raise TableError(f"cannot read {path} as DuckDB: {type(error).__name__}") from None
     with closing(connection):
-        yield connection
+        try:
+            yield connection
+        except duckdb.PermissionException:
+            raise TableError(
+                f"cannot read {path}: the view reads other files; copy it into a table of the file, or give a relation"
+            ) from None
 
 
 def _reader(relation: DuckDBPyRelation) -> pa.RecordBatchReader:

@@ -27,6 +27,7 @@ def test_on_the_screen_and_as_a_page(tables: Path, call: Call) -> None:
     assert "(target: ill)" in result.out
     assert result.err == ""
     assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
+    assert Path("r.html").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.slow

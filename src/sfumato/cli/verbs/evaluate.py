@@ -63,7 +63,7 @@ def evaluate(
             progress=reach,
         )
     if html is not None:
-        with replacing(html) as place:
+        with replacing(html, private=True) as place:
             place.write_text(found.to_html(), encoding="utf-8")
     if as_json:
         print_json(found.to_dict() | {"output": None if html is None else str(html)})

@@ -36,6 +36,7 @@ def report(
     if as_json:
         print_json({"output": str(output), "bytes": size, "private": False, "secure": made.guarantee.secure})
         return
-    print(f"wrote {output}: {size / 1e6:.1f} MB, made from the release alone, so it may be published with it")
+    told = ", so it may be published with it" * made.guarantee.secure
+    print(f"wrote {output}: {size / 1e6:.1f} MB, made from the release alone{told}")
     if not made.guarantee.secure:
         print("NOT PRIVATE: the release was made with insecure_seed, for tests only; the page says so too")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.cli.claim import Claim
 from sfumato.cli.interrupts import Interrupted, interruptible, unfinished
 from sfumato.ledger.ledger import Ledger
 
@@ -27,7 +28,7 @@ def test_a_file_that_did_not_change_holds_nothing_new(there: bool, tmp_path: Pat
     place = tmp_path / "r.sfumato"
     if there:
         place.write_bytes(b"before")
-    with pytest.raises(KeyboardInterrupt), unfinished(place):
+    with pytest.raises(KeyboardInterrupt), unfinished(Claim(place)):
         raise KeyboardInterrupt
 
 
@@ -38,5 +39,9 @@ def test_other_errors_pass(tmp_path: Path) -> None:
         place.write_bytes(b"new")
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), unfinished(place), interruptible(Ledger(tmp_path / "l.db"), "charged"):
+    with (
+        pytest.raises(ZeroDivisionError),
+        unfinished(Claim(place)),
+        interruptible(Ledger(tmp_path / "l.db"), "charged"),
+    ):
         fail()

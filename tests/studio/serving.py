@@ -28,7 +28,12 @@ class Served:
 
     @property
     def origin(self) -> str:
-        """Its address without the token."""
+        """What a browser calls its origin."""
+        return self.address.rpartition("/")[0].rpartition("/")[0]
+
+    @property
+    def place(self) -> str:
+        """Where its pages lie: its address without the token."""
         return self.address.partition("/?")[0]
 
     def interrupt(self) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from sfumato.errors import ArgumentError
 from sfumato.studio.curve import CURVE_POINTS, HEIGHT, Curve
 from sfumato.studio.work import Choice, Work
 
@@ -17,3 +20,15 @@ def test_risk_grows_and_widths_fall_with_epsilon(drafted: Work) -> None:
     assert all(0.0 <= y <= HEIGHT for line in lines for y in line)
     assert lines[0][0] > lines[0][-1]  # down is small
     assert lines[1][0] < lines[1][-1]
+
+
+def test_an_epsilon_near_the_largest_has_a_forecast_too(drafted: Work) -> None:
+    curve = Curve.of(drafted.read_schema(), Choice(100.0, 1e-6, 5000))
+    assert CURVE_POINTS // 2 < len(curve.advantages) < CURVE_POINTS  # eight times as much is finer than noise is drawn
+    assert len(curve.counts) == len(curve.advantages) == len(curve.risk_line.split())
+    assert len(curve.marks) == 3
+
+
+def test_what_is_refused_is_what_was_typed(drafted: Work) -> None:
+    with pytest.raises(ArgumentError, match="not -1"):
+        Curve.of(drafted.read_schema(), Choice(-1.0, 1e-6, 5000))

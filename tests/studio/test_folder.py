@@ -65,3 +65,23 @@ def test_what_is_there_is_not_written_over(folder: Folder) -> None:
         folder.existing("none.csv")
     with pytest.raises(ArgumentError, match="no folder"):
         Folder.of(folder.root / "a.csv")
+
+
+def test_a_name_that_is_reserved_is_nobody_elses(folder: Folder) -> None:
+    """Also for another studio, and for one that is started after this one was killed."""
+    folder.reserve("r.sfumato")
+    other = Folder.of(folder.root)
+    assert other.free("r", ".sfumato") == "r-2.sfumato"
+    with pytest.raises(ArgumentError, match="is being written"):
+        other.new("r.sfumato", (".sfumato",))
+    with pytest.raises(ArgumentError, match="another fit"):
+        other.reserve("r.sfumato")
+    assert not other.files((".sfumato",))
+    folder.give_back("r.sfumato")
+    (folder.root / "r.sfumato").touch()  # between the look and the reservation
+    with pytest.raises(ArgumentError, match="there already"):
+        other.reserve("r.sfumato")
+    (folder.root / "r.sfumato").unlink()
+    assert other.free("r", ".sfumato") == "r.sfumato"
+    with pytest.raises(ArgumentError, match="cannot write"):
+        folder.reserve("none/r.sfumato")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from starlette.websockets import WebSocketDisconnect
-from tests.studio.visitor import HOST, ORIGIN, PORT, TOKEN, stranger, visitor
+from tests.studio.visitor import HOST, ORIGIN, PLACE, PORT, TOKEN, stranger, visitor
 
 from sfumato.studio.guard import MOST_BODY
 from sfumato.studio.work import Work
@@ -20,6 +22,39 @@ def test_the_token_is_swapped_for_a_cookie_that_no_script_and_no_other_site_has(
     assert TOKEN not in cookie
     assert TOKEN not in answer.text
     assert client.get("/", follow_redirects=True).status_code == 200
+
+
+def test_the_cookie_is_sent_to_no_other_server_of_this_machine(work: Work) -> None:
+    """Ports do not part cookies: whoever listens on another one may lead the browser there."""
+    client = visitor(work)
+
+    def sent(address: str) -> bool:
+        return "cookie" in client.build_request("GET", address).headers
+
+    assert f"Path=/{PLACE}/;" in client.get(f"/?token={TOKEN}").headers["set-cookie"]
+    assert sent(f"{ORIGIN}/{PLACE}/table")
+    for other in ("/", "/table", f"/{PLACE}", f"/{PLACE}x/", f"/x/{PLACE}/"):
+        assert not sent(f"http://127.0.0.1:{PORT + 1}{other}")
+
+
+@pytest.mark.parametrize(
+    "place", ["", "/table", f"/?token={TOKEN}", f"/other/?token={TOKEN}", f"/{PLACE}", f"//{PLACE}/"]
+)
+def test_nothing_lies_elsewhere(work: Work, place: str) -> None:
+    """Neither the token nor the cookie is enough without the place, nor the place without them."""
+    client = visitor(work)
+    held = client.build_request("GET", f"{ORIGIN}/{PLACE}/").headers["cookie"]
+    assert client.get(f"{ORIGIN}{place}", headers={"Cookie": held}).status_code == 403
+    assert stranger(work).get(f"{ORIGIN}/{PLACE}/table").status_code == 403
+
+
+def test_links_stay_in_the_place(confirmed: Work) -> None:
+    client = visitor(confirmed)
+    for page in ("table", "draft", "confirm", "check", "epsilon", "nothing"):
+        answer = client.get(f"/{page}")
+        assert answer.status_code in (200, 404)
+        assert not re.findall(r'(?:href|src|action)="/', answer.text)
+    assert client.get("/static/studio.css").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -74,6 +109,8 @@ def test_forms_are_short_and_say_how_long_they_are(work: Work) -> None:
     client, own = visitor(work), {"Origin": ORIGIN}
     assert client.post("/table", content=b"a" * (MOST_BODY + 1), headers=own).status_code == 413
     assert client.post("/table", content=iter([b"file=people.csv"]), headers=own).status_code == 411
+    pieces = own | {"Content-Length": "5", "Transfer-Encoding": "chunked"}
+    assert client.post("/table", content=b"a" * (MOST_BODY + 1), headers=pieces).status_code == 411
     assert client.post("/table", content=b"a=1&" * 6000, headers=own).status_code == 400
 
 

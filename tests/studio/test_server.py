@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.studio.visitor import send, visitor
+from tests.studio.visitor import PLACE, send, visitor
 
 from sfumato.errors import ArgumentError
 from sfumato.studio import server
@@ -63,11 +63,11 @@ def test_what_was_typed_is_kept_where_something_is_wrong_with_it(confirmed: Work
 
 def test_a_step_whose_time_has_not_come_leads_to_the_one_that_has(work: Work) -> None:
     client = visitor(work)
-    assert client.get("/fit").headers["location"] == "/table"
-    assert send(client, "/fit", spent="0", output="r.sfumato").url.path == "/table"
+    assert client.get("/fit").headers["location"] == "table"
+    assert send(client, "/fit", spent="0", output="r.sfumato").url.path == f"/{PLACE}/table"
     assert client.get("/nowhere").status_code == 404
-    assert client.get("/document/report").status_code == 404
-    assert client.get("/document/folder").status_code == 404
+    assert client.get("/document-report").status_code == 404
+    assert client.get("/document-folder").status_code == 404
     assert client.get("/static/../server.py").status_code in (403, 404)
 
 
@@ -124,7 +124,7 @@ def test_what_a_draft_says_is_on_private_pages_alone(drafted: Work) -> None:
     client, form = visitor(drafted), {"epsilon": "1", "delta": "1e-6"}
     assert "confirm what is public first" in client.get("/forecast", params=form).text
     assert client.get("/commands/epsilon", params=form).json() == []
-    assert client.get("/epsilon").headers["location"] == "/confirm"
+    assert client.get("/epsilon").headers["location"] == "confirm"
     for step in ("draft", "confirm"):
         assert "<strong>PRIVATE</strong>" in client.get(f"/{step}").text
 
@@ -144,7 +144,7 @@ def test_a_command_that_failed_is_told_until_something_else_is_tried(
 def test_a_document_is_walled_off(work: Work) -> None:
     (work.folder.root / "r.html").write_text("<script>1</script>")
     work.report = "r.html"
-    answer = visitor(work).get("/document/report")
+    answer = visitor(work).get("/document-report")
     assert answer.text == "<script>1</script>"
     assert answer.headers["content-security-policy"].startswith(
         "sandbox allow-scripts allow-downloads; default-src 'none'"

@@ -21,6 +21,9 @@ def test_a_step_opens_when_what_it_needs_is_there(work: Work) -> None:
     assert {"epsilon", "fit"}.isdisjoint(are_open())  # facts are still to be confirmed
     text = work.path("known.yaml").read_text()
     work.path("known.yaml").write_text(text[: text.index("unconfirmed")])
+    assert are_open()[-1] == "ledger"
+    assert needed(WAY["fit"], work) == "say first where it is counted"
+    work.booked = True  # or said that no ledger counts it
     assert are_open()[-2:] == ["ledger", "fit"]
     work.release = "r.sfumato"
     assert are_open() == list(WAY)

@@ -28,13 +28,14 @@ class Visit:
     """Somebody at the studio's page, who notes the commands that it shows."""
 
     def __init__(self, served: Served) -> None:
-        self._client = httpx2.Client(base_url=served.origin, follow_redirects=True, timeout=60)
+        self._client = httpx2.Client(base_url=served.place, follow_redirects=True, timeout=60)
         self._client.get(served.address)
         self._client.headers["Origin"] = served.origin
         self.commands: list[str] = []
 
     def send(self, step: str, **fields: str) -> str:
         """Send a form, wait for the command that it starts, and read the page again."""
+        fields |= self.hidden(step)
         found = self._client.get(f"/commands/{step}", params=fields).json()
         answer = self._client.post(f"/{step}", data=fields)
         assert answer.status_code == 200, answer.text
@@ -60,7 +61,12 @@ class Visit:
         self.send("epsilon", **EPSILON)
         self.send("ledger", action="open", place="clinic.db", name="people", epsilon="2", delta="1e-6")
         self.send("ledger", action="count", place="clinic.db", dataset="people")
-        assert self._client.post("/fit", data={"spent": "0", "output": "people.sfumato"}).status_code == 200
+        assert self._client.post("/fit", data=self.hidden("fit") | {"output": "people.sfumato"}).status_code == 200
+
+    def hidden(self, step: str) -> dict[str, str]:
+        """What the page of a fit sends along with what is typed."""
+        page = self._client.get("/fit").text if step == "fit" else ""
+        return dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', page))
 
     def confirm(self) -> int:
         """Say yes to all questions; how many there were."""
@@ -97,7 +103,7 @@ def test_the_commands_that_are_shown_do_the_same(served: Served, office: Path, t
     visit.send("epsilon", **EPSILON)
     visit.send("ledger", action="open", place="clinic.db", name="people", epsilon="2", delta="1e-6")
     visit.send("ledger", action="count", place="clinic.db", dataset="people")
-    assert "Wrote people.sfumato" in visit.send("fit", spent="0", output="people.sfumato", who="me", why="it's -x")
+    assert "Wrote people.sfumato" in visit.send("fit", output="people.sfumato", who="me", why="it's -x")
     assert "people.html" in visit.send("report", title="People")
     assert "people-PRIVATE-evaluation.html" in visit.send("evaluate", rows="few")
     visit.send("ask", question="mean", column="age", by="town")
@@ -145,6 +151,6 @@ def test_a_fit_outlives_the_page_and_the_server(served: Served, office: Path) ->
     while sf.Ledger(office / "clinic.db").accounts("people")[0].entries[0].state != "released":
         time.sleep(0.2)
     with serving(office) as again:
-        page = httpx2.Client(base_url=again.origin, follow_redirects=True)
+        page = httpx2.Client(base_url=again.place, follow_redirects=True)
         page.get(again.address)
         assert "people.sfumato" in page.get("/table").text

@@ -11,13 +11,16 @@ from sfumato.studio.work import Work
 
 PORT = 4321
 TOKEN = "t0ken"
+PLACE = "pl4ce"
 HOST = f"127.0.0.1:{PORT}"
 ORIGIN = f"http://{HOST}"
 
 
 def stranger(work: Work, **headers: str) -> TestClient:
     """Whoever reaches the port."""
-    return TestClient(application(work, PORT, TOKEN), base_url=ORIGIN, headers=headers, follow_redirects=False)
+    return TestClient(
+        application(work, PORT, TOKEN, PLACE), base_url=f"{ORIGIN}/{PLACE}", headers=headers, follow_redirects=False
+    )
 
 
 def visitor(work: Work) -> TestClient:

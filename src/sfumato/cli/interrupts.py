@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sfumato.cli.claim import Claim
     from sfumato.ledger.ledger import Ledger
 
 
@@ -28,26 +28,18 @@ def interruptible(ledger: Ledger | None, state: str) -> Iterator[None]:
 
 
 @contextmanager
-def unfinished(place: Path) -> Iterator[None]:
-    """What to say of a training that is interrupted: the file at `place` holds it, if anything was bought."""
-    before = _stamp(place)
+def unfinished(claim: Claim) -> Iterator[None]:
+    """What to say of a training that is interrupted: the file that was claimed holds it, if anything was bought."""
     try:
         yield
     except KeyboardInterrupt:
-        if _stamp(place) == before:
+        if claim.is_untouched:
             raise
         from sfumato.api import load
 
+        place = claim.path
         progress = getattr(load(place).model, "progress", None)
         if progress is None or progress.finished:
             raise Interrupted(f"{place} was written") from None
         again = shlex.join(["sfumato", "train", str(place), *(["--resume"] * (progress.number > 0))])
         raise Interrupted(f"{place} holds what was bought and how far the training is; {again} goes on") from None
-
-
-def _stamp(place: Path) -> tuple[int, int] | None:
-    try:
-        found = place.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sfumato.planning.outlook import Outlook
@@ -23,7 +25,7 @@ class Curve:
 
     Attributes:
         epsilons: Where they are drawn, evenly on a logarithmic scale; the chosen one is the middle.
-        advantages: The attacker's at each.
+        advantages: The attacker's at each; fewer where beyond some epsilon there is no plan.
         counts: Half-widths of a count in the widest column; none where columns are not counted.
         outlook: At the chosen epsilon.
     """
@@ -44,8 +46,8 @@ class Curve:
 
         steps = [2.0 * i / (CURVE_POINTS - 1) - 1.0 for i in range(CURVE_POINTS)]
         epsilons = tuple(choice.epsilon * EPSILON_SPAN**step for step in steps)
-        meant = [outlook(choice.plan(known, epsilon)) for epsilon in epsilons]
-        here = outlook(choice.plan(known))
+        here = outlook(choice.plan(known))  # first: what is refused is the epsilon that was typed
+        meant = list(_as_far_as_planned(known, choice, epsilons))
         counts = tuple(each.widths.count for each in meant) if here.widths.are_known else ()
         return cls(epsilons, tuple(each.risk.advantage for each in meant), counts, here)
 
@@ -78,6 +80,19 @@ class Curve:
     def risk_now(self) -> float:
         """How high the advantage stands at the chosen epsilon, in the drawing."""
         return HEIGHT * (1.0 - self.advantages[CURVE_POINTS // 2])
+
+
+def _as_far_as_planned(known: Schema, choice: Choice, epsilons: Sequence[float]) -> Iterator[Outlook]:
+    """What each epsilon means, up to the first beyond the chosen one that is finer than noise can be drawn."""
+    from sfumato.planning.outlook import outlook
+
+    for epsilon in epsilons:
+        try:
+            yield outlook(choice.plan(known, epsilon))
+        except ArgumentError:
+            if epsilon <= choice.epsilon:
+                raise
+            return
 
 
 def _points(heights: Sequence[float]) -> str:

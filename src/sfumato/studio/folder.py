@@ -100,14 +100,34 @@ class Folder:
         path = self.path(name)
         if not name.strip() or not path.name.endswith(suffixes):
             raise ArgumentError(f"the name of the file must end in {' or '.join(suffixes)}, not {name!r}")
-        if os.path.lexists(self.root / name):
-            raise ArgumentError(f"{name} is there already; give another name")
+        if self._is_taken(name):
+            raise ArgumentError(f"{name} is there already, or is being written; give another name")
         return self.word(self.root / name)
+
+    def reserve(self, name: str) -> None:
+        """Keep a new name for a file that is yet to be written: from other studios too, and after this one has ended.
+
+        Raises:
+            ArgumentError: Somebody else has it, or no file can be written there.
+        """
+        try:
+            os.close(os.open(self._reservation(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            raise ArgumentError(f"{name} is being written by another fit; give another name") from None
+        except OSError as error:
+            raise ArgumentError(f"cannot write {name}: {error.strerror}") from None
+        if os.path.lexists(self.root / name):  # by whoever had it until now
+            self.give_back(name)
+            raise ArgumentError(f"{name} is there already; give another name")
+
+    def give_back(self, name: str) -> None:
+        """Keep a name no longer."""
+        self._reservation(name).unlink(missing_ok=True)
 
     def free(self, stem: str, suffix: str) -> str:
         """A name that no file has: NAME.yaml, NAME-2.yaml and so on."""
         number, name = 1, f"{stem}{suffix}"
-        while os.path.lexists(self.root / name):
+        while self._is_taken(name):
             number += 1
             name = f"{stem}-{number}{suffix}"
         return self.word(self.root / name)
@@ -131,6 +151,14 @@ class Folder:
     def tables(self, name: str = ".") -> list[str]:
         """The files in a folder that may be tables; a `.db` may be a ledger too."""
         return self.files((*TABLE_FILES, *COMPRESSED, *LEDGERS), name)
+
+    def _is_taken(self, name: str) -> bool:
+        return os.path.lexists(self.root / name) or os.path.lexists(self._reservation(name))
+
+    def _reservation(self, name: str) -> Path:
+        """What stands for a file until it is there."""
+        path = self.root / name
+        return path.with_name(f".{path.name}.reserved")
 
     def _inside(self, name: str) -> Iterator[Path]:
         """What a folder holds, by name, without what leads out of the root."""

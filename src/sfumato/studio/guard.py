@@ -2,8 +2,8 @@
 
 Host: a page elsewhere that has its name point to 127.0.0.1 (DNS rebinding) sends its own name. Origin and
 Sec-Fetch-Site: a page elsewhere that has the browser send a form or a request says whence. Token: whoever else is on
-this machine does not know the address. Ports do not part cookies, so the cookie's name has the port, and the Origin,
-which has it too, is asked of everything that changes something.
+this machine does not know the address. Ports do not part cookies, paths do: all pages lie in a place with a random
+name, and to no other path does a browser send the cookie. Links in pages are relative, and so stay in it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEADERS = {
 WELCOME = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>sfumato studio</title>'
     '<link rel="icon" href="data:,">'
-    '<meta http-equiv="refresh" content="0; url=/"><p><a href="/">Go on to the studio</a></p></html>'
+    '<meta http-equiv="refresh" content="0; url=./"><p><a href="./">Go on to the studio</a></p></html>'
 )
 
 
@@ -40,11 +40,13 @@ class Guard:
         app: What it guards.
         port: Where the server listens.
         token: What the address has.
+        place: The path that all pages lie in, which nobody can guess; without slashes.
     """
 
-    def __init__(self, app: ASGIApp, port: int, token: str) -> None:
+    def __init__(self, app: ASGIApp, port: int, token: str, place: str) -> None:
         self._app = app
         self._token = token
+        self._place = f"/{place}"
         self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
         self._cookie = f"sfumato-studio-{port}"
         self._pass = secrets.token_urlsafe(32)  # what the cookie holds: the address does not tell it
@@ -66,7 +68,7 @@ class Guard:
             await send(message)
 
         answer = self._answer(Request(scope))
-        await (answer or self._app)(scope, receive, with_headers)
+        await (answer or self._app)(dict(scope, root_path=self._place), receive, with_headers)
 
     def _answer(self, request: Request) -> Response | None:
         """What is answered here; None where the request may pass."""
@@ -75,7 +77,10 @@ class Guard:
             return _refused("this address is not the studio's; open the one that it printed")
         if not self._is_own(request.method, headers):
             return _refused("the studio takes requests from its own page only")
-        if request.url.path == "/" and self._knows(request.query_params.get("token", ""), self._token):
+        place, slash, page = request.url.path[1:].partition("/")
+        if not self._knows(f"/{place}{slash}", f"{self._place}/"):
+            return _refused("open the address that sfumato studio printed, all of it")
+        if not page and self._knows(request.query_params.get("token", ""), self._token):
             return self._welcome()
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return _refused("the studio is not reached from other pages; open the address that it printed")
@@ -96,7 +101,7 @@ class Guard:
     def _welcome(self) -> Response:
         """A page that leads to the studio by itself: to a redirect from elsewhere no browser would show the cookie."""
         answer = HTMLResponse(WELCOME)
-        answer.set_cookie(self._cookie, self._pass, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(self._cookie, self._pass, httponly=True, samesite="strict", path=f"{self._place}/")
         return answer
 
 
@@ -107,7 +112,7 @@ def _refused(reason: str) -> Response:
 def _too_much(headers: Headers) -> Response | None:
     """A form says how long it is, and is not long."""
     length = headers.get("content-length", "")
-    if not length.isdecimal():
+    if not length.isdecimal() or "transfer-encoding" in headers:  # in pieces, it may be longer than it says
         return PlainTextResponse("411: a form has to say how long it is\n", 411)
     return PlainTextResponse("413: the form is too long\n", 413) if int(length) > MOST_BODY else None
 

@@ -60,10 +60,10 @@ def serve(place: Path, port: int, announce: Callable[[str, str], None]) -> None:
     work = Work(Folder.of(place))
     with _listening(port) as listener:
         here = listener.getsockname()[1]
-        token = secrets.token_urlsafe(24)
-        announce(str(work.folder.root), f"http://127.0.0.1:{here}/?token={token}")
+        token, page = secrets.token_urlsafe(24), secrets.token_urlsafe(16)
+        announce(str(work.folder.root), f"http://127.0.0.1:{here}/{page}/?token={token}")
         config = uvicorn.Config(
-            application(work, here, token),
+            application(work, here, token, page),
             log_level="critical",  # an address may hold the token
             access_log=False,
             timeout_graceful_shutdown=SECONDS_TO_CLOSE,
@@ -78,7 +78,7 @@ def serve(place: Path, port: int, announce: Callable[[str, str], None]) -> None:
             _close(work)
 
 
-def application(work: Work, port: int, token: str) -> ASGIApp:
+def application(work: Work, port: int, token: str, place: str) -> ASGIApp:
     """The studio as an application, guarded."""
     pages = Pages(work)
     routes = [
@@ -86,12 +86,12 @@ def application(work: Work, port: int, token: str) -> ASGIApp:
         Route("/job", pages.job),
         Route("/forecast", pages.forecast),
         Route("/commands/{step}", pages.commands),
-        Route("/document/{which}", pages.document),
+        Route("/document-{which}", pages.document),
         Route("/{step}", pages.show, methods=["GET"]),
         Route("/{step}", pages.change, methods=["POST"]),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
-    return Guard(Starlette(routes=routes), port, token)
+    return Guard(Starlette(routes=routes), port, token, place)
 
 
 class Pages:
@@ -241,7 +241,7 @@ class Pages:
 
 
 def _to(name: str) -> Response:
-    return RedirectResponse(f"/{name}", 303)
+    return RedirectResponse(name, 303)
 
 
 def _where(error: Exception) -> str:
@@ -272,3 +272,4 @@ def _close(work: Work) -> None:
             say(work.job.interrupt() or f"sfumato {work.job.words[1]} had ended")
         except KeyboardInterrupt:  # again, while it is waited for
             say(f"sfumato {work.job.words[1]} ends by itself, as process {work.job.process}")
+    work.give_back()

@@ -170,6 +170,25 @@ def test_an_existing_release_survives_a_refused_fit(folder: Path, call: Call) ->
     assert (folder / "r.sfumato").read_bytes() == before
 
 
+def test_a_release_that_came_meanwhile_is_not_written_over(
+    folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two fits to one file: both were paid for, and both are kept."""
+    usual = sf.fit
+
+    def slow(*given: Any, **more: Any) -> Any:
+        Path("new.sfumato").write_bytes(b"another release")
+        return usual(*given, **more)
+
+    monkeypatch.setattr("sfumato.api.fit", slow)
+    result = call(*FIT)
+    assert result.code == 0
+    assert "wrote new-2.sfumato" in result.out
+    assert "another file has come to new.sfumato meanwhile" in result.err
+    assert Path("new.sfumato").read_bytes() == b"another release"
+    assert sf.load("new-2.sfumato").guarantee.epsilon == 1.0
+
+
 def test_nothing_is_asked_when_the_output_cannot_be_written(folder: Path, call: Call) -> None:
     result = call(*altered(output="nowhere/new.sfumato"))
     assert "asking" not in result.err

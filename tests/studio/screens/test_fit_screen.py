@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
+from tests.studio.visitor import send, visitor
 
 from sfumato.errors import ArgumentError
 from sfumato.studio.folder import Outside
@@ -13,14 +16,21 @@ from sfumato.studio.work import Choice, Work
 FORM = {"spent": ["0"], "output": ["people.sfumato"], "who": ["me"]}
 
 
+def shown(work: Work, **fields: str) -> dict[str, list[str]]:
+    """The form as the page has it now, with what was typed."""
+    found = fit_screen.view(work)
+    return FORM | {"spent": [str(found["spent"])], "seen": [found["seen"]]} | {k: [v] for k, v in fields.items()}
+
+
 def test_a_form_that_is_sent_twice_spends_once(drafted: Work, started: list[Job]) -> None:
     drafted.choice, drafted.ledger = Choice(0.5), ("clinic.db", "people")
-    shown = fit_screen.words(drafted, FORM)
-    fit_screen.act(drafted, FORM)
-    assert [list(job.words) for job in started] == shown
-    assert "--who" in shown[0]
+    form = shown(drafted)
+    words = fit_screen.words(drafted, form)
+    fit_screen.act(drafted, form)
+    assert [list(job.words) for job in started] == words
+    assert "--who" in words[0]
     with pytest.raises(ArgumentError, match="sent already"):
-        fit_screen.act(drafted, FORM)
+        fit_screen.act(drafted, form)
     assert len(started) == 1
 
 
@@ -28,18 +38,34 @@ def test_a_release_is_never_written_over_nor_elsewhere(drafted: Work, started: l
     drafted.choice = Choice()
     drafted.path("people.sfumato").touch()
     with pytest.raises(ArgumentError, match="there already"):
-        fit_screen.act(drafted, FORM)
+        fit_screen.act(drafted, shown(drafted))
     with pytest.raises(Outside):
-        fit_screen.act(drafted, FORM | {"output": ["../people.sfumato"]})
+        fit_screen.act(drafted, shown(drafted, output="../people.sfumato"))
     assert not started
     assert drafted.spent == 0
+
+
+def test_two_studios_never_write_one_file(drafted: Work, started: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
+    drafted.choice = Choice()
+    other = Work(drafted.folder)
+    other.begin(table="people.csv", schema="known.yaml", choice=Choice())
+    monkeypatch.setattr("sfumato.studio.folder.Folder.new", lambda self, name, ends: name)  # both looked before
+    fit_screen.act(drafted, shown(drafted))
+    with pytest.raises(ArgumentError, match="another fit"):
+        fit_screen.act(other, shown(other))
+    assert fit_screen.view(other)["next_output"] == "people-2.sfumato"
+    assert len(started) == 1
+    drafted.settle()  # it has ended: the name is free again where nothing was written
+    assert fit_screen.view(other)["next_output"] == "people.sfumato"
+    started[0].then({"output": "people-2.sfumato"})  # a command was quicker
+    assert (drafted.release, fit_screen.was_written(drafted)) == ("people-2.sfumato", True)
 
 
 def test_rounds_are_done_when_the_next_is_asked(
     drafted: Work, started: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drafted.choice = Choice()
-    fit_screen.act(drafted, FORM)
+    fit_screen.act(drafted, shown(drafted))
     lines = ["asking for histograms: 35% of the budget (mu 0.3000)", "asking for moments: 4% of the budget (mu 0.1000)"]
     monkeypatch.setattr(type(started[0]), "lines", lines)
     found = fit_screen.progress(drafted, started[0])
@@ -51,3 +77,44 @@ def test_rounds_are_done_when_the_next_is_asked(
     assert found["now"] == "moments"
     monkeypatch.setattr(type(started[0]), "lines", [*lines, "training: step 50 of at most 600, loss 1.250"])
     assert fit_screen.progress(drafted, started[0])["now"] == "training: step 50 of at most 600, loss 1.250"
+
+
+def test_a_page_that_was_left_open_spends_what_it_shows_or_nothing(confirmed: Work, started: list[Job]) -> None:
+    """Another tab has chosen otherwise since."""
+    work, client = confirmed, visitor(confirmed)
+    work.choice, work.ledger, work.booked = Choice(1.0), ("clinic.db", "people"), True
+    old = shown(work)
+    changes = [
+        lambda: setattr(work, "choice", Choice(4.0)),
+        lambda: setattr(work, "ledger", None),
+        lambda: setattr(work, "opening", {"delimiter": ";"}),
+        lambda: work.path("known.yaml").write_text(work.path("known.yaml").read_text() + "# another\n"),
+    ]
+    for change in changes:
+        change()
+        answer = send(client, "/fit", **old)
+        assert answer.status_code == 422
+        assert "has changed since" in answer.text
+        assert not started
+        old = shown(work)
+        assert old["seen"][0] in answer.text  # the page that is shown now may be sent
+    send(client, "/fit", **old)
+    assert [job.words[1] for job in started] == ["fit"]
+
+
+@pytest.mark.parametrize("entry", [None, "0a1b2c3d"])
+def test_a_release_is_said_to_be_counted_where_it_is(
+    confirmed: Work, monkeypatch: pytest.MonkeyPatch, entry: str | None
+) -> None:
+    """Whatever ledger was chosen after the fit."""
+    work = confirmed
+    work.choice, work.ledger, work.booked = Choice(), None if entry else ("clinic.db", "people"), True
+    work.release = work.output = "people.sfumato"
+    work.path("people.sfumato").touch()
+    released = SimpleNamespace(guarantee=SimpleNamespace(entry=entry), unread=None)
+    monkeypatch.setattr(work, "load_release", lambda: released)
+    monkeypatch.setattr(fit_screen, "_unread", lambda work: [])
+    page = visitor(work).get("/fit").text
+    assert ("It is counted in" in page) == (entry is not None)
+    assert ("No ledger counts it" in page) == (entry is None)
+    assert entry is None or entry in page

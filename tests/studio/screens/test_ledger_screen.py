@@ -37,3 +37,16 @@ def test_a_ledger_lies_in_the_folder(drafted: Work) -> None:
         ledger_screen.act(drafted, FORM | {"place": ["people.csv"]})
     (drafted.folder.root / "odd.db").write_text("no ledger")
     assert ledger_screen.view(drafted)["problems"] == ["odd.db"]
+
+
+@pytest.mark.parametrize(("typed", "word"), [("-x.db", "./-x.db"), ("./a.db", "a.db"), ("sub/../b.db", None)])
+def test_the_ledger_that_is_shown_is_the_one_that_is_opened(drafted: Work, typed: str, word: str | None) -> None:
+    form = FORM | {"place": [typed]}
+    if word is None:
+        with pytest.raises(Outside):
+            ledger_screen.words(drafted, form)
+        return
+    shown = ledger_screen.words(drafted, form)[0][2]
+    ledger_screen.act(drafted, form)
+    assert drafted.ledger is not None
+    assert shown == drafted.ledger[0] == word

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.claim import Claim
 from sfumato.cli.entry_notes import entry_notes
 from sfumato.cli.interrupts import interruptible, unfinished
 from sfumato.cli.mechanism_options import chosen
@@ -66,8 +67,9 @@ def fit(
     counted_in = None if ledger is None else Ledger(ledger)
     check_output(output, counted_in)
     check_writable(output)
+    claim = Claim(output)
     source, notes = opened(context, data), entry_notes(context)
-    with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN), unfinished(output):
+    with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN), unfinished(claim):
         release = run(
             source,
             known,
@@ -83,12 +85,12 @@ def fit(
             progress=rounds(reach),
             insecure_seed=insecure_seed,
         )
-        release.save(output)
-        release = _trained(release, planned, output, reach)
+        claim.save(release)
+        release = _trained(release, planned, claim.path, reach)
     if as_json:
-        print_json({"output": str(output)} | release_data(release) | {"see": SEE_CHECK})
+        print_json({"output": str(claim.path)} | release_data(release) | {"see": SEE_CHECK})
     else:
-        print("\n".join([f"wrote {output}", str(release.guarantee), *unread_lines(release.unread), SEE_CHECK]))
+        print("\n".join([f"wrote {claim.path}", str(release.guarantee), *unread_lines(release.unread), SEE_CHECK]))
 
 
 def check_output(output: Path, ledger: Ledger | None) -> None:

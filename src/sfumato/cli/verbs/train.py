@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.claim import Claim
 from sfumato.cli.interrupts import unfinished
 from sfumato.cli.options import ConfigCommand, Section, configured, given, options_of
 from sfumato.cli.output import print_json
@@ -50,7 +51,7 @@ def train(
     check_writable(place)
     said = given(context, KEY)
     settings = configured(Training, said) if said else None
-    with working("training") as reach, unfinished(place):
+    with working("training") as reach, unfinished(Claim(place)):
         done = made.train(settings, warm=warm, resume=resume, checkpoint=place, on_step=training(reach))
     if as_json:
         print_json({"output": str(place)} | release_data(done))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.claim import Claim
 from sfumato.cli.interrupts import interruptible
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
@@ -50,6 +51,7 @@ def update(
     check_output(output, counted_in)
     check_apart(output, [release])
     check_writable(output)
+    claim = Claim(output)
     source = opened(context, data)
     with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN):
         made = run(
@@ -64,8 +66,8 @@ def update(
             progress=rounds(reach),
             insecure_seed=insecure_seed,
         )
-        made.save(output)
+        claim.save(made)
     if as_json:
-        print_json({"output": str(output)} | release_data(made) | {"see": SEE_CHECK})
+        print_json({"output": str(claim.path)} | release_data(made) | {"see": SEE_CHECK})
     else:
-        print(f"wrote {output}\n{made.guarantee}\n{SEE_CHECK}")
+        print(f"wrote {claim.path}\n{made.guarantee}\n{SEE_CHECK}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +31,13 @@ def view(work: Work) -> View:
         "next_output": work.folder.free(stem(work.table), RELEASES[0]),
         "ledger": work.ledger,
         "spent": work.spent,
+        "seen": seen(work),
         "job": job,
         "progress": None if job is None else progress(work, job),
     }
     if not job and was_written(work):
-        found |= {"release": work.release, "guarantee": str(work.load_release().guarantee), "unread": _unread(work)}
+        guarantee = work.load_release().guarantee
+        found |= {"release": work.release, "guarantee": guarantee, "unread": _unread(work)}
     return found
 
 
@@ -52,16 +55,29 @@ def act(work: Work, form: Form) -> str:
     work.refuse_while_running()
     if said(form, "spent") != str(work.spent):
         raise ArgumentError("this form was sent already: a fit spends once, and this is what came of it")
+    if said(form, "seen") != seen(work):
+        raise ArgumentError("what this page showed has changed since; look again, then fit")
     choice = work.choice or Choice()
     output = work.folder.new(said(form, "output"), RELEASES)
     notes = asked_for(form, "who", "why")
 
     def then(found: dict[str, Any]) -> None:
-        work.release, work.report, work.evaluation, work.asked = output, "", "", None
+        work.output = work.release = work.folder.word(
+            work.folder.root / found["output"]
+        )  # beside it, if somebody was quicker
+        work.report, work.evaluation, work.asked = "", "", None
 
+    work.folder.reserve(output)
+    work.output = work.reserved = output
     work.start(commands.fit(work, choice, output, notes), then)
-    work.spent, work.output = work.spent + 1, output
+    work.spent += 1
     return ""
+
+
+def seen(work: Work) -> str:
+    """What a page shows that a fit would spend, and on what: another tab may have chosen otherwise since."""
+    command = commands.shown(commands.fit(work, work.choice or Choice(), "", {}))
+    return hashlib.sha256(f"{command}\n{work.digest()}".encode()).hexdigest()
 
 
 def was_written(work: Work) -> bool:
@@ -113,7 +129,9 @@ def _needs(work: Work) -> str:
         return "open a table first"
     if not CONFIRM.is_done(work):
         return "confirm what is public first"
-    return "" if work.choice is not None else "choose epsilon first"
+    if work.choice is None:
+        return "choose epsilon first"
+    return "" if work.booked else "say first where it is counted"
 
 
 STEP = Step("fit", "Fit", view, words, act, _needs, is_done=lambda work: bool(work.release), verb="fit")

@@ -34,9 +34,8 @@ def words(work: Work, form: Form) -> list[list[str]]:
     """What enters the data set that the form says; what shows the one that was chosen."""
     if said(form, "name"):
         choice = work.choice or Choice()
-        return [
-            commands.ledger_open(said(form, "place"), said(form, "name"), *_cap(form), choice.adjacency, unit(work))
-        ]
+        place = _place(work, form)
+        return [commands.ledger_open(place, said(form, "name"), *_cap(form), choice.adjacency, unit(work))]
     if work.ledger is not None:
         return [commands.ledger(*work.ledger)]
     return words(work, {name: [value] for name, value in _new(work).items()})
@@ -83,13 +82,18 @@ def _new(work: Work) -> dict[str, str]:
 def _open(work: Work, form: Form) -> None:
     from sfumato.ledger.ledger import Ledger
 
-    place, name = said(form, "place"), said(form, "name")
-    if not place.endswith(LEDGERS):
-        raise ArgumentError(f"the name of a ledger ends in {LEDGERS[0]} here, not as {place!r}")
-    word = work.folder.word(work.folder.root / work.path(place).relative_to(work.folder.root))
+    word, name = _place(work, form), said(form, "name")
     choice = work.choice or Choice()
     Ledger(work.path(word)).open(name, *_cap(form), choice.adjacency, unit(work) or "row")
     work.ledger = word, name
+
+
+def _place(work: Work, form: Form) -> str:
+    """The ledger's file, as commands take it."""
+    place = said(form, "place")
+    if not place.endswith(LEDGERS):
+        raise ArgumentError(f"the name of a ledger ends in {LEDGERS[0]} here, not as {place!r}")
+    return work.folder.word(work.path(place))
 
 
 def _cap(form: Form) -> tuple[float, float]:

@@ -6,7 +6,7 @@ export function commands(form) {
   let waiting;
   const show = async () => {
     const said = new URLSearchParams(new FormData(form));
-    const answer = await fetch(`/commands/${form.dataset.commands}?${said}`, { cache: "no-store" }).catch(() => null);
+    const answer = await fetch(`commands/${form.dataset.commands}?${said}`, { cache: "no-store" }).catch(() => null);
     const [line] = answer?.ok ? await answer.json() : [];
     if (!line) return; // what is typed makes no sense yet
     place.hidden = false;

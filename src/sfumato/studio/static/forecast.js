@@ -20,7 +20,7 @@ export function forecast(form, place) {
     const number = ++asked;
     place.setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(`/forecast?${new URLSearchParams(new FormData(form))}`, { cache: "no-store" });
+      const answer = await fetch(`forecast?${new URLSearchParams(new FormData(form))}`, { cache: "no-store" });
       const text = await answer.text();
       if (number !== asked) return; // a later one is under way
       const open = place.querySelector("details")?.open;

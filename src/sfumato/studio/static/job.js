@@ -5,7 +5,7 @@ export function follow(work) {
   const lost = document.getElementById("lost");
   const look = async () => {
     try {
-      const answer = await fetch("/job", { cache: "no-store" });
+      const answer = await fetch("job", { cache: "no-store" });
       if (!answer.ok) throw new Error(answer.status);
       const found = await answer.json();
       lost.hidden = true;

@@ -1,0 +1,77 @@
+"""Where a release is written that was paid for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.cli.claim import Claim
+from sfumato.errors import OutputError
+
+
+class Paid:
+    """What stands for a release here."""
+
+    def __init__(self, problem: Exception | None = None) -> None:
+        self._problem = problem
+
+    def save(self, path: Path) -> None:
+        if self._problem is not None:
+            raise self._problem
+        path.write_bytes(b"ours")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "r.sfumato"
+
+
+def names(place: Path) -> list[str]:
+    return sorted(path.name for path in place.parent.iterdir())
+
+
+def save(claim: Claim, paid: Any = None) -> None:
+    claim.save(paid or Paid())
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_it_is_written_where_it_was_to_be(place: Path, there: bool) -> None:
+    if there:
+        place.write_bytes(b"of last year")
+    claim = Claim(place)
+    save(claim)
+    assert (claim.path, place.read_bytes(), names(place)) == (place, b"ours", ["r.sfumato"])
+    assert not claim.is_untouched
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_came_meanwhile_is_kept(place: Path, there: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    if there:
+        place.write_bytes(b"of last year")
+    claims = [Claim(place) for _ in range(3)]
+    for claim in claims:
+        save(claim)
+    assert [claim.path.name for claim in claims] == ["r.sfumato", "r-2.sfumato", "r-3.sfumato"]
+    assert names(place) == sorted(claim.path.name for claim in claims)
+    assert "r-3.sfumato" in capsys.readouterr().err
+
+
+def test_a_link_is_replaced_where_it_stands(place: Path) -> None:
+    place.symlink_to("nowhere")
+    claim = Claim(place)
+    save(claim, type("Renamed", (), {"save": lambda self, path: (path.unlink(), path.write_bytes(b"ours"))})())
+    assert names(place) == ["r.sfumato"]
+
+
+def test_nothing_empty_is_left_where_it_cannot_be_written(place: Path) -> None:
+    for problem in (OutputError("cannot write"), KeyboardInterrupt()):
+        claim = Claim(place)
+        with pytest.raises(type(problem)):
+            save(claim, Paid(problem))  # type: ignore[arg-type]
+        assert claim.is_untouched
+    claim = Claim(place / "deeper")
+    with pytest.raises(OSError):
+        save(claim)
+    assert names(place) == []

@@ -57,9 +57,18 @@ def test_codes_with_a_sentinel() -> None:
 
 def test_texts_among_numbers() -> None:
     many = [*map(str, rng.integers(0, 90, 500))]
-    assert column([*many, "N", "?"])["missing"] == ["?", "N"]
-    assert column([*many, *(f"{i} years" for i in range(5))])["missing"] == [f"{i} years" for i in range(5)]
+    assert column([*many, *["N"] * 5, "?"])["missing"] == ["?", "N"]
+    assert column([*many, *(f"{i} years" for i in range(5))])["missing"] is True
     assert proposal([*many, *(f"{i} years" for i in range(50))]).column is None
+
+
+def test_a_text_that_few_cells_hold_is_not_named() -> None:
+    """A schema is published: a name that slipped into a column of numbers must not be proposed for it."""
+    many = [*map(str, rng.integers(0, 90, 500)), "Anna Meier"]
+    assert column([*many, "?"])["missing"] == ["?"]
+    assert column(many)["missing"] is True
+    assert column([*DATES, "31.12.2024"])["missing"] is True
+    assert not any("Anna" in note for note in proposal([*many, "?"]).notes)
 
 
 def test_days_that_mean_missing() -> None:

@@ -22,7 +22,7 @@ from sfumato.text import one_line
 MOST_CATEGORIES = 100  # more different texts than this, and a column is no category
 FEW_NUMBERS = 10  # so few different whole numbers look like codes
 CODE_ROWS = 30  # in fewer rows, few different numbers mean nothing
-REPEATED = 5  # cells of each code on average
+REPEATED = 5  # cells of a code at the least: of each on average, or of one that means missing
 MANY_NUMBERS = 20  # different ones, before a text among them is one that means missing
 ODD_TEXTS = 3  # so few different texts among many numbers mean missing
 ODD_SHARE = 0.01  # of the cells, or so few of them
@@ -231,13 +231,18 @@ def number_column(look: Look) -> dict[str, Any]:
 
 
 def ordered_missing(look: Look, sentinels: Sequence[float | str] = ()) -> dict[str, Any]:
-    """What a schema says of the missing cells of numbers and dates."""
-    common = sorted(look.unread, key=lambda text: (text not in look.absent, -look.unread[text], text))
+    """What a schema says of the missing cells of numbers and dates.
+
+    A text that few cells hold may be about one person, and a schema is published: only codes that mean missing
+    everywhere, and texts that many cells share, are named. What is not named counts as missing all the same.
+    """
+    codes = [text for text, count in look.unread.items() if text in look.absent or count >= REPEATED]
+    common = sorted(codes, key=lambda text: (text not in look.absent, -look.unread[text], text))
     listed = [
         *sorted(common[:LISTED_TEXTS]),
         *(int(each) if isinstance(each, float) and each.is_integer() else each for each in sentinels),
     ]
-    return {"missing": listed} if listed else {"missing": True} if look.empty else {}
+    return {"missing": listed} if listed else {"missing": True} if look.empty or look.unread else {}
 
 
 def clock_step(look: Look) -> dict[str, Any]:

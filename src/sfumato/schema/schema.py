@@ -425,7 +425,7 @@ class Schema(BaseModel):
             raise SchemaError(
                 f"the schema is a draft: check {one_line(self.unconfirmed[0])}"
                 + (f" and {len(self.unconfirmed) - 1} more" if len(self.unconfirmed) > 1 else "")
-                + " against public knowledge, then empty `unconfirmed`"
+                + " against public knowledge, by `sfumato confirm`"
             )
 
 

@@ -37,6 +37,11 @@ def test_verdicts() -> None:
     assert not lost.ready
     assert lost.lost == {"age": 0.011, "town": 0.2}
     assert lost.verdict == "not ready: 20 % of `town` fits no bin, and more than 1 % of 1 other column"
+    some = found(age=Tally(cells=1000), town=Tally(cells=1000, unlisted=300), remarks=(remark,))
+    assert some.verdict == "ready, with 1 remark; 30 % of `town` is unknown to the schema, and missing"
+    wrong = found(age=Tally(cells=1000), town=Tally(cells=1000, unlisted=947), remarks=(remark,))
+    assert not wrong.ready
+    assert wrong.verdict == "not ready: the schema does not know 94.7 % of `town`"
 
 
 def test_no_rows() -> None:

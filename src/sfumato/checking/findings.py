@@ -16,6 +16,7 @@ from sfumato.text import one_line, percent
 
 PRIVATE = "PRIVATE: computed from the rows, without noise. Do not publish it."
 LOST_LIMIT = 0.01  # of a column's cells: more, and a schema is not ready
+FOREIGN_LIMIT = 0.5  # of them that say something the schema does not know, even where that counts as missing
 EXAMPLES_TOLD = 5
 COLUMNS_TOLD = 60  # of wide tables only those with something to say are listed
 
@@ -44,6 +45,11 @@ class ColumnCheck:
     def lost(self) -> float:
         """The share of cells that fit no bin."""
         return self.share(self.tally.lost)
+
+    @property
+    def foreign(self) -> float:
+        """The share of cells that are not missing and that the schema cannot read, whatever becomes of them."""
+        return self.share(self.tally.foreign)
 
     @property
     def clamped(self) -> float:
@@ -161,24 +167,32 @@ class Check:
 
     @property
     def ready(self) -> bool:
-        """Whether there are rows, and of no column more than one cell in a hundred fits no bin."""
-        return self.rows > 0 and all(share <= LOST_LIMIT for share in self.lost.values())
+        """Whether there are rows, and of no column more than one cell in a hundred fits no bin, nor does more than half
+        of one say something that the schema does not know.
+        """
+        fits = all(share <= LOST_LIMIT for share in self.lost.values())
+        return self.rows > 0 and fits and all(each.foreign <= FOREIGN_LIMIT for each in self.columns.values())
 
     @property
     def verdict(self) -> str:
         """One line: ready, ready with remarks, or not ready and why."""
         if not self.rows:
             return "not ready: the table has no rows"
+        worst = sorted((-share, name) for name, share in self.lost.items() if share > LOST_LIMIT)
+        if not self.ready and not worst:
+            foreign, name = max((each.foreign, each.name) for each in self.columns.values())
+            return f"not ready: the schema does not know {percent(foreign)} of `{one_line(name)}`"
         if not self.ready:
-            worst = sorted((-share, name) for name, share in self.lost.items() if share > LOST_LIMIT)
             others = "1 other column" if len(worst) == 2 else f"{len(worst) - 1} other columns"
             more = f", and more than 1 % of {others}" if len(worst) > 1 else ""
             return f"not ready: {percent(-worst[0][0])} of `{one_line(worst[0][1])}` fits no bin{more}"
         if not self.remarks:
             return "ready"
-        clamped, name = max((each.clamped, each.name) for each in self.columns.values())
-        told = f"; {percent(clamped)} of `{one_line(name)}` is clamped" if clamped > LOST_LIMIT else ""
-        return f"ready, with {len(self.remarks)} remark{'s' if len(self.remarks) > 1 else ''}{told}"
+        told = [f"ready, with {len(self.remarks)} remark{'s' if len(self.remarks) > 1 else ''}"]
+        for word, share in (("is clamped", "clamped"), ("is unknown to the schema, and missing", "foreign")):
+            most, name = max((getattr(each, share), each.name) for each in self.columns.values())
+            told += [f"{percent(most)} of `{one_line(name)}` {word}"] if most > LOST_LIMIT else []
+        return "; ".join(told)
 
     @cached_property
     def patch(self) -> Schema:

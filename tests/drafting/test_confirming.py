@@ -147,3 +147,11 @@ def test_facts_that_can_be_accepted_at_once_share_a_question() -> None:
         with pytest.raises(SchemaError, match="answer y, s, each or q"):
             answered(draft, question, answer)
     assert [each.names for each in separate(draft, question)] == [(name,) for name in question.names]
+
+
+@pytest.mark.parametrize("word", ["n", "no", "ok", "help", "back", "drop f", "Down Up", "0..1"])
+def test_one_word_is_no_list_of_values(word: str) -> None:
+    """Whoever means something else must not have all values replaced by it."""
+    with pytest.raises(SchemaError, match="all values with commas"):
+        answered(DRAFT, about("drug"), word)
+    assert answered(DRAFT, about("sex"), "values: [1]").dump()["columns"]["sex"]["values"] == [1]

@@ -253,6 +253,8 @@ def _changed(column: dict[str, Any], word: str) -> dict[str, Any]:
         changes = {"type": "number"}
     elif "values" in column:
         texts = next(csv.reader([word], skipinitialspace=True))
+        if len(texts) < 2:  # such as n, ok, help or a forgotten comma
+            raise SchemaError("answer y, s, d or q, or all values with commas such as F, M; one alone as values: [F]")
         whole = all(map(_WHOLE_NUMBER.fullmatch, texts)) and not any(map(_is_padded, texts))
         changes = {"values": list(map(int, texts)) if whole else texts}
     else:

@@ -111,7 +111,7 @@ def test_a_release_is_said_to_be_counted_where_it_is(
     work.choice, work.ledger, work.booked = Choice(), None if entry else ("clinic.db", "people"), True
     work.release = work.output = "people.sfumato"
     work.path("people.sfumato").touch()
-    released = SimpleNamespace(guarantee=SimpleNamespace(entry=entry), unread=None)
+    released = SimpleNamespace(guarantee=SimpleNamespace(entry=entry, secure=True), unread=None)
     monkeypatch.setattr(work, "load_release", lambda: released)
     monkeypatch.setattr(fit_screen, "_unread", lambda work: [])
     page = visitor(work).get("/fit").text

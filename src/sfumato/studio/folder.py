@@ -10,20 +10,6 @@ from pathlib import Path
 from sfumato.errors import ArgumentError
 
 MOST_FILES = 500  # files of a folder, of each kind
-TABLE_FILES = (
-    ".parquet",
-    ".pq",
-    ".csv",
-    ".tsv",
-    ".txt",
-    ".arrow",
-    ".feather",
-    ".xlsx",
-    ".sqlite",
-    ".sqlite3",
-    ".duckdb",
-)
-COMPRESSED = (".csv.gz", ".csv.zst", ".csv.bz2", ".tsv.gz", ".txt.gz")
 SCHEMAS = (".yaml", ".yml", ".json")
 LEDGERS = (".db",)
 RELEASES = (".sfumato",)
@@ -150,7 +136,9 @@ class Folder:
 
     def tables(self, name: str = ".") -> list[str]:
         """The files in a folder that may be tables; a `.db` may be a ledger too."""
-        return self.files((*TABLE_FILES, *COMPRESSED, *LEDGERS), name)
+        from sfumato.tables.open import FILE_SUFFIXES
+
+        return self.files(FILE_SUFFIXES, name)
 
     def _is_taken(self, name: str) -> bool:
         return os.path.lexists(self.root / name) or os.path.lexists(self._reservation(name))

@@ -21,6 +21,10 @@ from sfumato.tables.polars import PolarsTable
 from sfumato.tables.table import Table
 
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3")
+BINARY_SUFFIXES = (*parquet.SUFFIXES, *arrow.SUFFIXES, *excel.SUFFIXES, *SQLITE_SUFFIXES, *duckdb.SUFFIXES)
+FILE_SUFFIXES = (*DELIMITERS, *(f"{text}{packed}" for text in DELIMITERS for packed in COMPRESSIONS), *BINARY_SUFFIXES)
+"""How the names of files end that can be opened."""
+
 OPTIONS = {  # of which kinds of tables
     "delimiter": "CSV files",
     "quote": "CSV files",
@@ -113,8 +117,7 @@ def _open_path(path: Path, options: dict[str, Any]) -> Table:
     if suffix in arrow.SUFFIXES:
         return IpcTable(path)
     compressed = f"{next(iter(DELIMITERS))}{next(iter(COMPRESSIONS))}"
-    binary = [*parquet.SUFFIXES, *arrow.SUFFIXES, *excel.SUFFIXES, *SQLITE_SUFFIXES, *duckdb.SUFFIXES]
-    known = ", ".join([*DELIMITERS, compressed, *binary])
+    known = ", ".join([*DELIMITERS, compressed, *BINARY_SUFFIXES])
     raise TableError(f"cannot tell what kind of table {path} is; known suffixes are {known}")
 
 

@@ -9,15 +9,16 @@ from sfumato.studio.folder import RELEASES
 from sfumato.studio.screens import Form, Step, View, asked_for, said
 from sfumato.studio.work import Work
 
-PARQUET = (".parquet", ".pq")
 DIALECT = ("delimiter", "encoding", "sheet", "table")  # no query: a SELECT can read files elsewhere
 ESCAPES = {"\\t": "\t", "tab": "\t"}
 
 
 def view(work: Work, place: str = ".") -> View:
     """The tables and the folders of a folder."""
+    from sfumato.tables import parquet
+
     here = work.folder.word(work.path(place))
-    parted = [each for each in work.folder.folders(here) if work.folder.files(PARQUET, each)]
+    parted = [each for each in work.folder.folders(here) if work.folder.files(parquet.SUFFIXES, each)]
     return {
         "here": here,
         "above": None if here == "." else os.path.dirname(here) or ".",

@@ -72,6 +72,32 @@ def test_nothing_empty_is_left_where_it_cannot_be_written(place: Path) -> None:
             save(claim, Paid(problem))  # type: ignore[arg-type]
         assert claim.is_untouched
     claim = Claim(place / "deeper")
-    with pytest.raises(OSError):
+    with pytest.raises(OutputError, match="does not exist"):
         save(claim)
     assert names(place) == []
+
+
+def test_the_name_is_taken_by_whole_files_alone(place: Path) -> None:
+    """Whoever is killed while a release is written leaves nothing under its name."""
+    claim = Claim(place)
+
+    class Watched(Paid):
+        def save(self, path: Path) -> None:
+            assert not place.exists()
+            assert path.name.startswith(".")
+            super().save(path)
+
+    save(claim, Watched())
+    assert place.read_bytes() == b"ours"
+
+
+def test_a_disk_without_links_keeps_what_came_too(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: object) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr("os.link", no_links)
+    claims = [Claim(place) for _ in range(2)]
+    for claim in claims:
+        save(claim)
+    assert names(place) == ["r-2.sfumato", "r.sfumato"]
+    assert [path.read_bytes() for path in sorted(place.parent.iterdir())] == [b"ours", b"ours"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from sfumato.cli.output import say
+from sfumato.files import check_writable
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
@@ -34,30 +36,40 @@ class Claim:
 
     def save(self, release: Release) -> None:
         """Write it, under a free name where the wanted one was taken meanwhile."""
-        is_new = self._take()
-        try:
-            release.save(self.path)
-        finally:
-            if is_new and self.path.exists() and self.path.stat().st_size == 0:
-                self.path.unlink()
-
-    def _take(self) -> bool:
-        """Settle on a name that is ours alone; whether an empty file holds it."""
+        check_writable(self.path)
         if self._before is not None and self.is_untouched:
-            return False
+            release.save(self.path)
+            return
+        whole = self.path.with_name(f".{token_hex(8)}{self.path.suffix}")  # so that nobody ever sees half of one
+        try:
+            release.save(whole)
+            self._name(whole)
+        finally:
+            whole.unlink(missing_ok=True)
+
+    def _name(self, whole: Path) -> None:
+        """Give a written file the wanted name, or the first like it that is free."""
         wanted = self.path
         for number in count(2):
             try:
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+                _name_new(whole, self.path)
                 break
             except FileExistsError:
                 self.path = wanted.with_name(f"{wanted.stem}-{number}{wanted.suffix}")
-            except OSError:  # which saving will tell of
-                return False
         self._before = None
         if self.path != wanted:
             say(f"another file has come to {wanted} meanwhile; this release is written to {self.path}")
-        return True
+
+
+def _name_new(whole: Path, path: Path) -> None:
+    """Name a file as none is named yet: renaming would replace what is there, a second link does not."""
+    try:
+        os.link(whole, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a disk without links: whoever is killed between these two lines leaves an empty file
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        whole.replace(path)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sfumato.accounting import calibrate, check_adjacency
 from sfumato.engines import Local
+from sfumato.engines.choosing import engine_for
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee, NoisyAnswer
 from sfumato.insecure import insecure_bits
@@ -21,11 +22,9 @@ from sfumato.mechanisms.questions import describe
 from sfumato.models import GeneratorModel
 from sfumato.models.base import Trainable
 from sfumato.private.accounting import Adjacency, Budget, Spend
-from sfumato.private.curator import Curator
-from sfumato.private.engines.local import LocalEngine
+from sfumato.private.curator import Curator, Engine
 from sfumato.private.noise import Bits, secure_bits
 from sfumato.private.slicing.law import Slices
-from sfumato.private.source import Source
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.progress import Listener, Spending, Step, listening
 from sfumato.release.file import read
@@ -33,7 +32,6 @@ from sfumato.release.release import Release
 from sfumato.schema.column_labels import can_unlabel, unlabelled
 from sfumato.schema.layout import ROW, Layout
 from sfumato.schema.schema import Schema
-from sfumato.tables import open_table
 from sfumato.training.extra import check_extra
 
 
@@ -175,12 +173,10 @@ def prepare(
         raise ArgumentError("the layout is of a release with seeded noise, which tells of its rows; fit that one again")
     if planned.training is not None:
         check_extra()
-    if not isinstance(engine, Local | None):
-        raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {engine!r}")
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
-    source = Source(open_table(table), _asked(public, planned), units, values=planned.values)
-    job = Job(checked, public, planned, chosen, LocalEngine(source, (engine or Local()).threads), bits)
+    chosen_engine = engine_for(table, _asked(public, planned), units, planned.values, engine)
+    job = Job(checked, public, planned, chosen, chosen_engine, bits)
     job.promise(job.curator())  # a plan that would spend more than was asked for is refused here
     return job
 
@@ -193,7 +189,7 @@ class Job:
     public: Public
     plan: Plan
     mechanism: Mechanism
-    engine: LocalEngine
+    engine: Engine
     bits: Bits
 
     @cached_property

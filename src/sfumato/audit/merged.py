@@ -25,7 +25,7 @@ from sfumato.mechanisms.asker import Client
 from sfumato.mechanisms.shared_layout import SharedLayout
 from sfumato.merging.joint_release import merged
 from sfumato.private.accounting import Adjacency
-from sfumato.private.engines.local import LocalEngine
+from sfumato.private.curator import Engine
 from sfumato.schema.layout import FloatArray
 
 OTHER_SITE = 1 << 30  # what is added to a seed there: no two sites have the same noise
@@ -76,7 +76,7 @@ class MergedGame:
         return replace(made, tables=made.tables[: self.tables])
 
     @cached_property
-    def _engines(self) -> tuple[tuple[LocalEngine, LocalEngine], ...]:
+    def _engines(self) -> tuple[tuple[Engine, Engine], ...]:
         """What the insider knows: both tables of each site, read once."""
         return tuple((self._job(i, False, None).engine, self._job(i, True, None).engine) for i in (0, 1))
 

@@ -24,8 +24,7 @@ from sfumato.models import GeneratorModel
 from sfumato.models.bought import BoughtRows
 from sfumato.models.generator_training import untrained
 from sfumato.private.accounting import Adjacency
-from sfumato.private.curator import Curator
-from sfumato.private.engines.local import LocalEngine
+from sfumato.private.curator import Curator, Engine
 from sfumato.release.file import contents
 from sfumato.release.release import Release
 from sfumato.schema.layout import FloatArray
@@ -92,7 +91,7 @@ class FitGame:
         )
 
     @cached_property
-    def _engines(self) -> tuple[LocalEngine, LocalEngine]:
+    def _engines(self) -> tuple[Engine, Engine]:
         """What the insider knows: both tables, read once."""
         return self._job(False, None).engine, self._job(True, None).engine
 

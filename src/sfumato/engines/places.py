@@ -1,4 +1,4 @@
-"""Where the rows of a fit are added up: a public config; the engine itself is on the private side."""
+"""Where rows are added up, as a caller says it: public, and no more than a wish."""
 
 from __future__ import annotations
 

@@ -1,0 +1,36 @@
+"""Which engine adds up the rows of a table: the one that is where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.engines.places import Local
+from sfumato.errors import ArgumentError
+from sfumato.private.curator import Engine
+from sfumato.private.engines.local import LocalEngine
+from sfumato.private.source import Source
+from sfumato.private.units import Units
+from sfumato.schema.layout import Layout
+from sfumato.tables import open_table
+
+
+def engine_for(table: Any, layout: Layout, units: Units | None, values: bool, wish: Local | None = None) -> Engine:
+    """The engine for a table.
+
+    Args:
+        table: Whatever a fit takes.
+        layout: The bins that its rows are seen in.
+        units: Which rows of a unit of privacy count, where it is not the row.
+        values: Whether questions will need values beside bins.
+        wish: What the caller said of where to add up.
+
+    Returns:
+        The engine; no row has been read yet.
+
+    Raises:
+        ArgumentError: The wish is none.
+        TableError: The table cannot be opened, or lacks a column.
+    """
+    if not isinstance(wish, Local | None):
+        raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {wish!r}")
+    return LocalEngine(Source(open_table(table), layout, units, values), (wish or Local()).threads)

@@ -9,8 +9,9 @@ wrong: each of them has half of the error, so that the true bin is left out no m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from sfumato.asking.evidence import Axis, FloatArray, IntArray
 from sfumato.asking.ratios import Piece, highest
 from sfumato.asking.regions import spread
 from sfumato.schema.conditions import Mask
+
+FORWARDS, BACKWARDS = 1, -1
 
 
 @dataclass(frozen=True)
@@ -36,16 +39,23 @@ class Bin:
         return not too_low and not too_high
 
 
+Bins: TypeAlias = Callable[[int], Iterator[Bin]]
+"""Bins in order, lowest first, or backwards."""
+
+
 def below(piece: Piece, q: float, here: Mask) -> Piece:
     """The piece with values 1[at or below] - q, where `here` says which cells are."""
     values = np.broadcast_to(here, piece.sure.shape).astype(np.float64) - q
     return replace(piece, low=values, high=values)
 
 
-def hull(bins: Iterable[Bin], z: float, sampled: bool) -> tuple[float, float] | None:
-    """From the lowest to the highest bin that may hold the quantile; None where none may."""
-    allowed = [each for each in bins if each.is_allowed(z, sampled)]
-    return (min(each.low for each in allowed), max(each.high for each in allowed)) if allowed else None
+def hull(bins: Bins, z: float, sampled: bool) -> tuple[float, float] | None:
+    """From the lowest to the highest bin that may hold the quantile; None where none may.
+
+    What lies between the two is not looked at: `bins` gives them in order, from either end.
+    """
+    first, last = (next((b for b in bins(way) if b.is_allowed(z, sampled)), None) for way in (FORWARDS, BACKWARDS))
+    return None if first is None or last is None else (first.low, last.high)
 
 
 def crossing(lows: FloatArray, highs: FloatArray, counts: FloatArray, q: float) -> float:
@@ -68,12 +78,14 @@ def in_order(axis: Axis) -> bool:
     return bool((low[1:] >= high[:-1]).all())
 
 
-def levels_as_bins(piece: Piece, column: str, q: float, levels: IntArray | None = None) -> Iterator[Bin]:
-    """The levels of a column as bins that may hold the quantile: those that hold counted cells, all or some."""
+def levels_as_bins(piece: Piece, column: str, q: float, way: int, levels: IntArray | None = None) -> Iterator[Bin]:
+    """The levels of a column as bins that may hold the quantile, in order or backwards: those that hold counted cells,
+    all or some.
+    """
     columns, axis = piece.cells.columns, piece.cells.axes[column]
     held = axis.known & piece.possible.any(axis=tuple(i for i, name in enumerate(columns) if name != column))
     low, high = axis.ranges
     places = np.arange(axis.size)
-    for i in np.flatnonzero(held) if levels is None else levels[held[levels]]:
+    for i in (np.flatnonzero(held) if levels is None else levels[held[levels]])[::way]:
         before, upto = (below(piece, q, spread(places < i + more, (column,), columns)) for more in (0, 1))
         yield Bin(float(low[i]), float(high[i]), before, upto)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -324,9 +324,11 @@ class Asked:
         if not is_clear(piece, manner.z(), sampled):
             return self._estimate(Ratio(math.nan, math.nan, None), manner, [piece], said, self._bounds(column))
         finer = finer_look(self.rounds, columns)
-        found = hull(levels_as_bins(piece, column, q), manner.z(1.0 if finer is None else FIRST_SIGHT), sampled)
+        found = hull(
+            partial(levels_as_bins, piece, column, q), manner.z(1.0 if finer is None else FIRST_SIGHT), sampled
+        )
         if finer is not None and found is not None:
-            bins = bins_within(found, self.rounds, columns, condition, q)
+            bins = partial(bins_within, found, self.rounds, columns, condition, q)
             found = hull(bins, manner.z(1.0 - FIRST_SIGHT), sampled) or found
         along = tuple(i for i, name in enumerate(columns) if name != column)
         counts = np.asarray((piece.middle()[1] * piece.cells.counts).sum(axis=along))[axis.known]

@@ -95,21 +95,26 @@ def number_ways(
 
 
 def bins_within(
-    found: tuple[float, float], rounds: Sequence[Round], columns: Columns, condition: Condition | None, q: float
+    found: tuple[float, float],
+    rounds: Sequence[Round],
+    columns: Columns,
+    condition: Condition | None,
+    q: float,
+    way: int,
 ) -> Iterator[Bin]:
-    """The bins of the last look that may hold a quantile, within what the first one allows: each bin of the first look
-    in parts, and all others whole.
+    """The bins of the last look that may hold a quantile, within what the first one allows, in order or backwards: each
+    bin of the first look in parts, and all others whole.
     """
     first, finer = first_round(rounds, columns), finer_look(rounds, columns)
     assert finer is not None
     column, look = finer
     axis = first.axes[column]
     low, high = axis.ranges
-    for p in np.flatnonzero(axis.known & (low <= found[1]) & (high >= found[0])):
+    for p in np.flatnonzero(axis.known & (low <= found[1]) & (high >= found[0]))[::way]:
         parted = np.arange(axis.size) == p
         cells = Spliced(first, look, columns, column, parted)
         inside = np.flatnonzero(parents_of(axis, cells.axes[column]) == p)
-        yield from levels_as_bins(numbers_of(column, cells, condition, Region.everywhere()), column, q, inside)
+        yield from levels_as_bins(numbers_of(column, cells, condition, Region.everywhere()), column, q, way, inside)
 
 
 def common(found: Sequence[Ratio]) -> Ratio:

@@ -38,8 +38,7 @@ def test_auto_leaves_what_cannot_be_and_others_say_why() -> None:
     assert what_adapts("auto", public(label=False), "scores") == ()
     with pytest.raises(ArgumentError, match="adapt needs a label of at least two classes"):
         what_adapts("labels", public(label=False), "scores")
-    with pytest.raises(ArgumentError, match="adapt needs columns outside groups to move points"):
-        what_adapts("points", public(), "projected")
+    assert what_adapts("both", public(), "projected") == ("points", "labels")
     with pytest.raises(ArgumentError, match="adapt needs encoding 'scores'"):
         what_adapts("labels", public(), "affine")
 
@@ -55,6 +54,7 @@ def test_what_is_set_aside_comes_last_and_all_adds_up() -> None:
 def test_an_alpha_that_holds_nothing_is_refused() -> None:
     refuse_alpha(None, (), "scores")
     refuse_alpha(0.5, ("labels",), "scores")
+    refuse_alpha(0.5, ("points",), "projected")
     for adapted, encoding in (((), "scores"), (("labels",), "projected")):
-        with pytest.raises(ArgumentError, match="alpha is for what is adapted of columns outside groups"):
+        with pytest.raises(ArgumentError, match="alpha is for moved points, and adapted labels of columns outside"):
             refuse_alpha(0.5, adapted, encoding)

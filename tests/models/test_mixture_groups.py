@@ -255,9 +255,7 @@ def test_a_unit_of_several_rows() -> None:
     [
         ({"encoding": "affine"}, "columns in groups have an encoding of their own; leave encoding='affine' out"),
         ({"components": 3}, "a mixture of columns in groups has one Gaussian a class; mechanism 'clustmix' has more"),
-        ({"mechanism": "clustmix", "adapt": "points"}, "adapt needs columns outside groups to move points"),
-        ({"mechanism": "clustmix", "adapt": "both"}, "adapt needs columns outside groups to move points"),
-        ({"adapt": "labels", "alpha": 0.5}, "alpha is for what is adapted of columns outside groups"),
+        ({"adapt": "labels", "alpha": 0.5}, "alpha is for moved points, and adapted labels of columns outside groups"),
     ],
 )
 def test_what_groups_cannot_do_is_refused(options: dict[str, Any], message: str) -> None:

@@ -12,7 +12,7 @@ from sfumato.mechanisms.encodings import Encoding, Learned
 MOST_LABEL_WEIGHTS = 2000  # of a label model: its Hessian has the square of that
 
 
-def can_adapt(public: Public, encoding: str, *, points: bool = False) -> dict[str, bool]:
+def can_adapt(public: Public, encoding: str) -> dict[str, bool]:
     """What adapting needs, in words, and whether it is there."""
     layout = public.layout
     weights = (1 if layout.classes == 2 else layout.classes) * (1 + len(layout.names))
@@ -21,7 +21,6 @@ def can_adapt(public: Public, encoding: str, *, points: bool = False) -> dict[st
         "a label of at least two classes": layout.classes > 1,
         f"at most {MOST_LABEL_WEIGHTS} weights, classes times columns": encoding == "projected"
         or weights <= MOST_LABEL_WEIGHTS,
-        "columns outside groups to move points": not points or encoding == "scores",
     }
 
 
@@ -34,7 +33,7 @@ def what_adapts(adapt: str | None, public: Public, encoding: str) -> tuple[str, 
     if adapt is None:
         return ()
     asked = {"points": ("points",), "both": ("points", "labels")}.get(adapt, ("labels",))
-    needed = can_adapt(public, encoding, points="points" in asked)
+    needed = can_adapt(public, encoding)
     if adapt != "auto":
         for what, holds in needed.items():
             if not holds:
@@ -68,16 +67,21 @@ class Adapting:
         """What is left for everything else."""
         return 1.0 - self.features - self.labels
 
-    def after(self, shares: tuple[Share, ...]) -> tuple[Share, ...]:
-        """The rounds of a model in what is left, and those that adapt its points and labels."""
+    def after(self, shares: tuple[Share, ...], last: tuple[Share, ...] = ()) -> tuple[Share, ...]:
+        """The rounds of a model in what is left, and those that adapt its points and labels; `last` are those of its
+        rounds that come when points have been moved.
+        """
         purpose = "what a kernel regression on the rows would have to know"
         features = (Share("features", self.features, purpose),) if self.features else ()
         each = self.labels / self.rounds if self.rounds else 0.0
         step = f"one of {self.rounds} steps towards how labels follow columns"
-        return *scaled(shares, self.kept), *features, *repeated("labels", self.rounds, each, step)
+        found = *scaled(shares, self.kept), *features, *scaled(last, self.kept)
+        return *found, *repeated("labels", self.rounds, each, step)
 
 
 def refuse_alpha(alpha: float | None, adapted: tuple[str, ...], encoding: str) -> None:
     """Refuse an alpha that nothing would be held by."""
-    if alpha is not None and (not adapted or encoding == "projected"):
-        raise ArgumentError("alpha is for what is adapted of columns outside groups; say adapt='labels' or 'points'")
+    if alpha is not None and (not adapted or (encoding == "projected" and "points" not in adapted)):
+        raise ArgumentError(
+            "alpha is for moved points, and adapted labels of columns outside groups; say adapt='labels' or 'points'"
+        )

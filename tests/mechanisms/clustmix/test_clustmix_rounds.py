@@ -32,7 +32,7 @@ def test_shares_of_every_option_add_up(adapt: Any) -> None:
         ({"sigma_max": "small"}, "sigma_max must be a number above 0 and at most 10, not 'small'"),
         ({"sigma_max": True}, "sigma_max must be a number above 0 and at most 10, not True"),
         ({"alpha": 1.0}, "alpha must be a number from 0 to below 1, not 1.0"),
-        ({"adapt": None, "alpha": 0.5}, "alpha is for what is adapted of columns outside groups"),
+        ({"adapt": None, "alpha": 0.5}, "alpha is for moved points, and adapted labels of columns outside groups"),
         ({"adapt": "everything"}, "adapt must be one of 'auto', 'labels', 'points', 'both' or None, not 'everything'"),
         ({"adapt": False}, "adapt must be one of 'auto', 'labels', 'points', 'both' or None, not False"),
         ({"components": 0}, "components must be a whole number from 1 to 1000, or 'auto', not 0"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.mechanisms.clustmix import ClustmixTuning, PointTuning
 from sfumato.mechanisms.clustmix.inducing_points import features_that_pay, move_points
+from sfumato.mechanisms.encodings import Blind
 from sfumato.mechanisms.questions import score_image
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import Answer, Batch
@@ -80,10 +81,10 @@ def moved(alpha: float) -> tuple[np.ndarray, Rows, list[float]]:
     codes = rng.integers(0, 10, (2, ROWS))
     made = plan()
     asker = Rows(codes, (codes[0] > 4).astype(np.int64), made.mu)
-    synthetic = (rng.normal(0, 1, (500, 2)), rng.integers(0, 2, 500))
+    blind, labels = Blind(IMAGE, START, rng.normal(0, 1, (500, 2)), 1.0), rng.integers(0, 2, 500)
     losses: list[float] = []
     with listening(lambda event: losses.append(event.loss) if isinstance(event, Step) else None):
-        after = move_points(asker, made, IMAGE, START, np.array([0, 1, 0, 1]), synthetic, float(ROWS), alpha, FEW)
+        after = move_points(asker, made, blind, np.array([0, 1, 0, 1]), labels, float(ROWS), alpha, FEW)
     return after, asker, losses
 
 
@@ -131,3 +132,30 @@ def test_a_whole_fit_with_points_and_labels(jax: None) -> None:
     assert made.model.labeller is not None
     drawn = made.sample(2000, seed=0)
     assert ((drawn["x"] > 4) == (drawn["y"] == "yes")).mean() > 0.8
+
+
+@pytest.mark.slow
+def test_points_of_columns_in_groups_move_too(jax: None) -> None:
+    """Two kinds of 2 x 2 images: what is moved are the cells' means, and each round costs what the plan says."""
+    rng = np.random.default_rng(2)
+    kinds = rng.integers(0, 2, 1500)
+    pixels = np.clip(np.rint(8 + np.outer(2 * kinds - 1, [4, -4, 2, 0]) + rng.normal(0, 2, (1500, 4))), 0, 16)
+    frame = pd.DataFrame(pixels, columns=[f"px_{i}" for i in range(4)]).assign(kind=kinds.astype(str))
+    schema = {
+        "label": "kind",
+        "columns": {"kind": {"type": "category", "values": ["0", "1"]}},
+        "groups": {"pixels": {"columns": "px_*", "min": 0, "max": 16, "step": 1, "shape": [2, 2]}},
+    }
+
+    def fitted(adapt: Any) -> sf.Release:
+        mechanism = sf.Clustmix(adapt=adapt, tuning=ClustmixTuning(points=FEW))
+        return sf.fit(frame, schema, epsilon=8, delta=1e-6, mechanism=mechanism, insecure_seed=1)
+
+    made = fitted("points")
+    planned = sf.plan(schema, epsilon=8, delta=1e-6, mechanism=sf.Clustmix(adapt="points"))
+    assert [spend.name for spend in made.guarantee.spends] == [each.title for each in planned.rounds]
+    assert planned.has("features")
+    drawn = made.sample(1000, seed=0)
+    difference = drawn.groupby("kind").mean(numeric_only=True).diff().to_numpy()[-1]
+    assert difference == pytest.approx([8, -8, 4, 0], abs=1.5)
+    assert not drawn.equals(fitted(None).sample(1000, seed=0))

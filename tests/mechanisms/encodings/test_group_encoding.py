@@ -9,6 +9,13 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.api import prepare
+from sfumato.mechanisms.asker import Client
+from sfumato.mechanisms.cell_shapes import FoundCells
+from sfumato.mechanisms.encodings.group_encoding import GroupEncoding
+from sfumato.mechanisms.questions import cells_at
+from sfumato.mechanisms.tuning import GroupTuning
+from sfumato.private.queries.base import Batch
 
 CLASSES, PIXELS = 5, 36
 SCHEMA = sf.Schema.of(
@@ -78,3 +85,23 @@ def test_noise_snaps_no_column_to_its_bounds(seed: int) -> None:
         return int((drawn.std(numeric_only=True) < 1.0).sum())
 
     assert constant(0.02) <= 3 < constant(1.0)
+
+
+def test_cells_and_rows_are_in_one_place_without_the_label() -> None:
+    """The means of a mixture's components are where its cells are; another label leaves a row where it was."""
+    rng = np.random.default_rng(6)
+    job = prepare(images(600), SCHEMA, epsilon=8.0, delta=1e-4, mechanism="clustmix", insecure_seed=1)
+    learned = GroupEncoding(GroupTuning()).learn(Client(job.curator()), job.plan)
+    classes = np.repeat(np.arange(CLASSES), 2)
+    shapes = learned.alike
+    means = rng.normal(0.0, 0.5, (len(classes), shapes.shape[1]))
+    cells = cells_at(learned.image, [means[classes == k] for k in range(CLASSES)])
+    ones = np.ones(len(classes))
+    found = FoundCells(cells, ones, means, ones, np.ones(CLASSES))
+    blind = learned.blind(found, learned.mixture(found, shapes).means, classes)
+    assert blind.rows == pytest.approx(blind.means, abs=1e-9)
+    projected = rng.integers(-9000, 9000, (learned.projection.dim, 50))
+    batch = Batch(np.zeros((0, 50)), np.zeros(50, dtype=np.int64), None, projected)
+    everyone = np.ones(50, dtype=bool)
+    places = [blind.image.rows(batch, everyone, k) for k in range(CLASSES)]
+    assert all((place == places[0]).all() for place in places)

@@ -54,7 +54,7 @@ def plan_clustmix(mechanism: Clustmix, public: Public) -> Plan:
         ),
         Share("shapes", rest * tuning.shape_share, "the shape that the cells of a class share"),
     )
-    shares = aside.after((*opening.first, *inside, *opening.last))
+    shares = aside.after((*opening.first, *inside), opening.last)
     histograms = opening if isinstance(opening, HistogramOpening) else None
     number = mechanism.components if isinstance(mechanism.components, int) else None
     sigma_max = tuning.sigma_max if mechanism.sigma_max is None else float(mechanism.sigma_max)

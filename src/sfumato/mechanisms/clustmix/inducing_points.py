@@ -14,8 +14,8 @@ import numpy as np
 from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.clustmix.clustmix_mechanism import PointTuning
+from sfumato.mechanisms.encodings import Blind
 from sfumato.mechanisms.questions import feature_image, feature_matrices, feature_moments, unpack
-from sfumato.private.queries.base import Image
 from sfumato.progress import Step, tell
 from sfumato.schema.layout import FloatArray, IntArray
 
@@ -29,16 +29,15 @@ def features_that_pay(rows: float, mu: float, tuning: PointTuning) -> int:
 def move_points(
     curator: Asker,
     plan: Plan,
-    image: Image,
-    points: FloatArray,
+    blind: Blind,
     classes: IntArray,
-    synthetic: tuple[FloatArray, IntArray],
+    labels: IntArray,
     rows: float,
     alpha: float,
     tuning: PointTuning,
 ) -> FloatArray:
-    """Ask for the features' moments, then move the points; `synthetic` rows and labels of the model so far are what
-    the regression falls back on where noise drowns the answer. `image` must not look at the label.
+    """Ask for the features' moments, then move the cells' means, which are of these classes; the model's own rows, with
+    their labels, are what the regression falls back on where noise drowns the answer.
     """
     import jax.numpy as jnp
 
@@ -48,19 +47,19 @@ def move_points(
     share = plan.budget("features", curator.remaining)
     count = int(classes.max()) + 1
     width = features_that_pay(rows, math.sqrt(share / plan.public.noise_factor), tuning) // 2
-    drawn = RandomFeatures.draw(tuning.seed, image.dim, width, depth=1, bias=tuning.bias)
+    drawn = RandomFeatures.draw(tuning.seed, blind.image.dim, width, depth=1, bias=tuning.bias)
     gates, values = (np.asarray(matrix) for matrix in drawn.layers[0])
-    asked = feature_image(image, gates, values, tuning.bias)
+    asked = feature_image(blind.image, gates, values, tuning.bias)
     query = feature_moments(asked, tuning.radius, count, tuning.shares)
     answer = curator.total("features", query, share)
     gram, cross = unpack(query, answer.values)
     sd = float(unpack(query, answer.sd)[0][0, 0])
     gates, values = feature_matrices(asked, tuning.bias)  # as quantised, which is what was applied
     features = RandomFeatures(((jnp.asarray(gates), jnp.asarray(values)),), tuning.bias, tuning.radius, tuning.blur)
-    drawn_features, drawn_labels = np.asarray(features(synthetic[0])), np.eye(count)[synthetic[1]]
+    drawn_features, drawn_labels = np.asarray(features(blind.rows)), np.eye(count)[labels]
     fallback = _regress(drawn_features, drawn_labels, rows, tuning.fallback_ridge * noise_edge(sd, 2 * width))
     moved = adapt_points(
-        points,
+        blind.means,
         np.eye(count)[classes],
         gram,
         cross,

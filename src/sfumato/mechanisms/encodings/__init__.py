@@ -7,7 +7,7 @@ differs by encoding it says so in one place.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sfumato.encoding.projected import Projected
 from sfumato.encoding.scores import Scores
@@ -18,7 +18,23 @@ from sfumato.mechanisms.cell_shapes import FoundCells
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.private.queries.base import Image
-from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.layout import FloatArray, IntArray, Layout
+
+
+class Blind(NamedTuple):
+    """Cells' means and rows of a model in a space where a row's place does not depend on its label.
+
+    Attributes:
+        image: Of a row there.
+        means: Of the cells, there.
+        rows: Of the model, there.
+        scale: What one unit of the cells' own space is worth there.
+    """
+
+    image: Image
+    means: FloatArray
+    rows: FloatArray
+    scale: float
 
 
 class Opening(Protocol):
@@ -58,6 +74,9 @@ class Learned(Protocol):
 
     def mixture(self, found: FoundCells, shapes: FloatArray) -> GaussianMixture:
         """Cells and the shapes of their classes as a mixture in the encoder's space."""
+
+    def blind(self, found: FoundCells, rows: FloatArray, labels: IntArray) -> Blind:
+        """Cells and rows of the mixture, with their labels, seen without the label."""
 
     def encoder(self, curator: Asker, plan: Plan, mixture: GaussianMixture) -> Scores | Projected:
         """The way back to columns; where that takes a last round, it is asked here."""

@@ -20,6 +20,7 @@ from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, radius
 from sfumato.mechanisms.cell_shapes import FoundCells, divide_weights
+from sfumato.mechanisms.encodings import Blind
 from sfumato.mechanisms.encodings.group_columns import ask_columns
 from sfumato.mechanisms.encodings.group_shape import Directions, Shape, ask_means, ask_shape, find_directions
 from sfumato.mechanisms.encodings.quadratic_labels import fit_quadratic_labels, label_matrix
@@ -29,7 +30,7 @@ from sfumato.mechanisms.tuning import GroupTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import QuadraticLabeller
 from sfumato.private.queries.images import ProjectedImage
-from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.schema.projections import Projection
 
 PURPOSES = {  # of rounds, by name
@@ -150,6 +151,18 @@ class LearnedGroups:
         covariances = np.stack([back @ s @ back.T + self.directions.rest for s in shapes])
         weights = divide_weights(self.shape.weights, classes, found.counts)
         return GaussianMixture(weights, means, (covariances + covariances.swapaxes(1, 2)) / 2.0, classes, found.scales)
+
+    def blind(self, found: FoundCells, rows: FloatArray, labels: IntArray) -> Blind:
+        """In the main directions, seen from the mean of all classes; stretched so that a coordinate's mean square,
+        within classes and between them, is about 1.
+        """
+        matrix, centre = self.directions.matrix, self.shape.weights @ self.shape.means
+        apart = (self.shape.means - centre) @ matrix.T
+        square = self.shape.weights @ (self.spreads + (apart**2).sum(axis=1))
+        scale = math.sqrt(len(matrix) / square)
+        image = projected_image(np.tile(scale * centre @ matrix.T, (len(apart), 1)), scale * matrix)
+        means, seen = apart[found.classes] + found.means, (rows - centre) @ matrix.T
+        return Blind(image, scale * means, scale * seen, scale)
 
     def encoder(self, curator: Asker, plan: Plan, mixture: GaussianMixture) -> Projected:
         """Ask for the columns' moments, with all that is left."""

@@ -7,6 +7,7 @@ section 4.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -20,6 +21,7 @@ from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, effective_bins, marginal_cost, moment_costs, radius, split
 from sfumato.mechanisms.cell_shapes import FoundCells, divide_weights
+from sfumato.mechanisms.encodings import Blind
 from sfumato.mechanisms.encodings.column_looks import FINER, ask_columns, looks_of
 from sfumato.mechanisms.encodings.logistic_labels import fit_logistic_labels, logit_noise
 from sfumato.mechanisms.questions import score_image
@@ -27,7 +29,7 @@ from sfumato.mechanisms.tuning import HistogramTuning, LabelTuning
 from sfumato.models.gaussian_mixture import GaussianMixture
 from sfumato.models.labellers import Labeller
 from sfumato.private.queries.images import ScoreImage
-from sfumato.schema.layout import FloatArray, Layout
+from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,24 @@ class LearnedScores:
         """Cells weighted within their class by their counts, and classes by the histograms'."""
         weights = divide_weights(self.marginals.weights, found.classes, found.counts)
         return GaussianMixture(weights, found.means, shapes, found.classes, found.scales)
+
+    def blind(self, found: FoundCells, rows: FloatArray, labels: IntArray) -> Blind:
+        """In the scores of all classes together: the same bins, another score."""
+        pooled = [column.pooled(self.marginals.weights) for column in self.scores.columns]
+        in_order = [place for _, place in pooled]
+        image = score_image([[in_bins for in_bins, _ in pooled]])
+        return Blind(
+            image, self._across(found.means, found.classes, in_order), self._across(rows, labels, in_order), 1.0
+        )
+
+    def _across(self, latent: FloatArray, classes: IntArray, pooled: Sequence[FloatArray]) -> FloatArray:
+        """Rows of the classes' own score spaces in that of all classes together."""
+        moved = np.empty_like(latent)
+        for c, (column, in_order) in enumerate(zip(self.scores.columns, pooled, strict=True)):
+            for k in range(self.scores.classes):
+                mine = classes == k
+                moved[mine, c] = np.interp(latent[mine, c], column.in_order[k], in_order)
+        return moved
 
     def encoder(self, curator: Asker, plan: Plan, mixture: GaussianMixture) -> Scores:
         """Scores that keep every column's noisy distribution whatever the mixture is. Nothing is asked."""

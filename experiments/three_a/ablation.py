@@ -38,7 +38,7 @@ def anonymise(data: DataSet, seed: int) -> pd.DataFrame:
     return made(data, seed, adapt=None)
 
 
-def adapted(what: str, alpha: float) -> Callable[[DataSet, int], pd.DataFrame]:
+def adapted(what: str, alpha: float | None = None) -> Callable[[DataSet, int], pd.DataFrame]:
     """Points moved by the kernel's loss, or labels drawn anew, weighed by alpha."""
     return lambda data, seed: made(data, seed, adapt=what, alpha=alpha)
 
@@ -58,12 +58,18 @@ STEPS: dict[str, Callable[[DataSet, int], pd.DataFrame]] = {
 }
 
 
+IN_GROUPS = {title: step for title, step in STEPS.items() if "label" not in title} | {
+    "+ label adaptation": adapted("labels")
+}
+"""Of columns in groups: their adapted labels are all the label model's, and alpha has nothing to weigh."""
+
+
 def make(out: Path, *, only: Sequence[str] = DATA, releases: int = RELEASES) -> Path:
     """Judge every step of every data set, continuing where an earlier run stopped, and write the table."""
     path = out / "ablation.json"
     found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
     for name in only:
-        for title, step in STEPS.items():
+        for title, step in (IN_GROUPS if load(name).schema.groups else STEPS).items():
             fill(found, name, title, step, releases, path)
             print(f"{name}, {title}: done", file=sys.stderr, flush=True)
     written = out / "ablation.md"

@@ -59,6 +59,7 @@ FOOT = "\nThe tests make this table: `SFUMATO_WRITE_DOCS=1 pytest tests/test_err
 SECRETS = ("73519", "Zyxwv", "Qwfpg")  # cells of the private table
 ROWS = 211
 BEFORE = b"what was there before"
+REPLACING = ("fit", "schema", "check", "update", "merge", "train")  # verbs that write over nothing unasked
 SCHEMA = """\
 label: ill
 columns:
@@ -661,6 +662,10 @@ OUTPUTS = [
         lambda: sf.load("r.sfumato").save("folder"),
         {"folder": folder},
     ),
+    Case("a release over another file", fit_line(output="r.sfumato"), OutputError),
+    Case("a draft over another file", "schema data.csv -o s.yaml", OutputError),
+    Case("a report over a release", "report r.sfumato -o r.sfumato", OutputError),
+    Case("rows over a release", "sample r.sfumato -n 3 --format csv -o r.sfumato", OutputError),
     Case(
         "a release over a database",
         fit_line(output="l.db"),
@@ -902,15 +907,16 @@ def see(tmp_path_factory: pytest.TempPathFactory) -> See:
                 content(place / name)
             else:
                 (place / name).write_bytes(content.encode() if isinstance(content, str) else content)
-        target = output(case)
+        target, arguments = output(case), case.arguments
         if taken and target is not None and not (place / target).exists() and (place / target).parent.exists():
             (place / target).write_bytes(BEFORE)
+            arguments = [*arguments, *(["--replace"] * (arguments[0] in REPLACING))]
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(place)
             if case.lacking is not None:
                 patch.setitem(sys.modules, case.lacking, None)
             before = state(place)
-            code, out, err = command(case.arguments, patch)
+            code, out, err = command(arguments, patch)
             raised, said = None, ""
             if case.python is not None:
                 try:

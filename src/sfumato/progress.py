@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from sfumato.text import rounded_up
+
 
 @dataclass(frozen=True)
 class Spending:
@@ -33,7 +35,7 @@ class Spending:
     def __str__(self) -> str:
         if self.mu is None or self.share is None:
             return f"asking for {self.projections} noisy projections of every row"
-        return f"asking for {self.name}: {self.share:.0%} of the budget (mu {self.mu:.4f})"
+        return f"asking for {self.name}: {self.share:.0%} of the budget (mu {rounded_up(self.mu, 5)})"
 
 
 @dataclass(frozen=True)

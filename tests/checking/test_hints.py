@@ -57,6 +57,11 @@ def test_texts_that_differ_are_names() -> None:
     assert not text_hints(pa.array([f"p{i}" for i in range(20)])).is_name
 
 
+def test_slips_are_found_among_texts() -> None:
+    assert list(text_hints(pa.array(["Cardiology"] * 60 + ["Cardiolgy"] * 2 + [""] * 9)).slips) == ["Cardiolgy"]
+    assert not text_hints(pa.array(["Ulm", "Bonn", ""] * 100)).slips
+
+
 def test_little_suggests_nothing() -> None:
     assert number_hints(np.arange(50.0)) == Hints()
     assert number_hints(np.full(500, np.nan)) == Hints()

@@ -44,6 +44,15 @@ def test_nothing_to_remark() -> None:
     assert remarks(AGE, Tally(cells=10_000, low=10)) == []  # clamping a few is what bounds are for
 
 
+def test_a_slip_is_told_and_not_added_to_the_list() -> None:
+    tally = Tally(cells=100, unlisted=3, lost=3, examples=Counter({"Bonnn": 1, "Kiel": 2}))
+    hints = Hints(slips={"Bonnn": "'Bonnn' (1) beside 'Bonn' (60): a slip?"})
+    unlisted = one(TOWN, tally, hints)
+    assert unlisted.changes == {"values": ["Ulm", "Bonn", "Kiel"]}
+    slip = one(Category(values=("Ulm", "Bonn", "Bonnn")), Tally(cells=100), hints)
+    assert (slip.kind, slip.text, slip.changes) == ("slip", "'Bonnn' (1) beside 'Bonn' (60): a slip?", {})
+
+
 def test_missing_cells() -> None:
     tally = Tally(cells=100, missing=20, lost=20)
     found = one(AGE, tally)

@@ -14,7 +14,7 @@ columns:
   town: {type: category, values: [Ulm, Bonn], missing: true}
   ill: {type: category, values: ["no", "yes"]}
 """
-FIT = ("fit", "data.csv", "--schema", "s.yaml", "--epsilon", "1", "--delta", "1e-6", "-o", "new.sfumato")
+FIT = ("fit", "data.csv", "--schema", "s.yaml", "--epsilon", "1", "--delta", "1e-6", "-o", "new.sfumato", "--replace")
 
 
 def altered(**options: Any) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.cli.claim import Claim
+from sfumato.cli.claim import Claim, claim_name, spare_release
 from sfumato.errors import OutputError
 
 
@@ -40,7 +40,7 @@ def save(claim: Claim, paid: Any = None) -> None:
 def test_it_is_written_where_it_was_to_be(place: Path, there: bool) -> None:
     if there:
         place.write_bytes(b"of last year")
-    claim = Claim(place)
+    claim = Claim(place, replace=there)
     save(claim)
     assert (claim.path, place.read_bytes(), names(place)) == (place, b"ours", ["r.sfumato"])
     assert not claim.is_untouched
@@ -50,7 +50,7 @@ def test_it_is_written_where_it_was_to_be(place: Path, there: bool) -> None:
 def test_what_came_meanwhile_is_kept(place: Path, there: bool, capsys: pytest.CaptureFixture[str]) -> None:
     if there:
         place.write_bytes(b"of last year")
-    claims = [Claim(place) for _ in range(3)]
+    claims = [Claim(place, replace=there) for _ in range(3)]
     for claim in claims:
         save(claim)
     assert [claim.path.name for claim in claims] == ["r.sfumato", "r-2.sfumato", "r-3.sfumato"]
@@ -58,9 +58,29 @@ def test_what_came_meanwhile_is_kept(place: Path, there: bool, capsys: pytest.Ca
     assert "r-3.sfumato" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("link", [True, False])
+def test_what_is_there_stays_without_being_asked(place: Path, link: bool) -> None:
+    if link:
+        place.symlink_to("nowhere")
+    else:
+        place.write_bytes(b"of last year")
+    for claim in (Claim, lambda path: claim_name(path, replace=False)):
+        with pytest.raises(OutputError, match="is there already; give another name, or --replace"):
+            claim(place)
+    assert names(place) == ["r.sfumato"]
+
+
+def test_nothing_else_is_written_over_a_release(place: Path) -> None:
+    spare_release(place)
+    place.write_bytes(b"of last year")
+    spare_release(place.with_suffix(".html"))
+    with pytest.raises(OutputError, match="is a release, which was paid for; give another name"):
+        spare_release(place)
+
+
 def test_a_link_is_replaced_where_it_stands(place: Path) -> None:
     place.symlink_to("nowhere")
-    claim = Claim(place)
+    claim = Claim(place, replace=True)
     save(claim, type("Renamed", (), {"save": lambda self, path: (path.unlink(), path.write_bytes(b"ours"))})())
     assert names(place) == ["r.sfumato"]
 
@@ -71,9 +91,8 @@ def test_nothing_empty_is_left_where_it_cannot_be_written(place: Path) -> None:
         with pytest.raises(type(problem)):
             save(claim, Paid(problem))  # type: ignore[arg-type]
         assert claim.is_untouched
-    claim = Claim(place / "deeper")
     with pytest.raises(OutputError, match="does not exist"):
-        save(claim)
+        Claim(place / "deeper")
     assert names(place) == []
 
 

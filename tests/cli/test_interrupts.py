@@ -28,7 +28,7 @@ def test_a_file_that_did_not_change_holds_nothing_new(there: bool, tmp_path: Pat
     place = tmp_path / "r.sfumato"
     if there:
         place.write_bytes(b"before")
-    with pytest.raises(KeyboardInterrupt), unfinished(Claim(place)):
+    with pytest.raises(KeyboardInterrupt), unfinished(Claim(place, replace=True)):
         raise KeyboardInterrupt
 
 
@@ -41,7 +41,7 @@ def test_other_errors_pass(tmp_path: Path) -> None:
 
     with (
         pytest.raises(ZeroDivisionError),
-        unfinished(Claim(place)),
+        unfinished(Claim(place, replace=True)),
         interruptible(Ledger(tmp_path / "l.db"), "charged"),
     ):
         fail()

@@ -42,7 +42,7 @@ def refusals() -> dict[str, tuple[tuple[Any, ...], str]]:
         "a table of another kind": (("fit", "s.yaml", *FIT[2:]), "suffixes"),
         "a schema as release": (("inspect", "s.yaml"), "not a release file"),
         "missing column": (("fit", "narrow.csv", *FIT[2:]), "no column 'age'"),
-        "no such label": (("schema", "data.csv", "--label", "zip", "-o", "x.yaml"), "'zip' is not a column"),
+        "no such label": (("schema", "data.csv", "--label", "zip", "-o", "x.yaml"), "has no column 'zip'"),
         "epsilon 0": (altered(epsilon="0"), "epsilon must be"),
         "epsilon negative": (altered(epsilon="-1"), "epsilon must be"),
         "epsilon nan": (altered(epsilon="nan"), "epsilon must be"),

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.drafting.confirming import BULK_FACTS, Question, accepted, answered, questions, separate
+from sfumato.drafting.confirming import (
+    BULK_FACTS,
+    Question,
+    accepted,
+    answered,
+    answers_to,
+    questions,
+    separate,
+    taken,
+)
 from sfumato.errors import ArgumentError, SchemaError
 from sfumato.schema.schema import Schema
 
@@ -122,6 +131,56 @@ def test_dropping() -> None:
 def test_answers_that_make_no_sense(name: str, answer: str, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         answered(DRAFT, about(name), answer)
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "low", "high"),
+    [
+        ("date", "2020..2026", "2020-01-01", "2026-12-31"),
+        ("date", "2020-02..2024-02", "2020-02-01", "2024-02-29"),
+        ("date", "2020-2-3 .. 2026", "2020-02-03", "2026-12-31"),
+        ("datetime", "2020..2026", "2020-01-01", "2027-01-01"),
+        ("datetime", "2020-01-01T06:00..2020-02", "2020-01-01T06:00", "2020-03-01"),
+    ],
+)
+def test_whole_months_and_years_are_bounds_of_dates(kind: str, answer: str, low: str, high: str) -> None:
+    step = ", step: 1h" if kind == "datetime" else ""
+    text = f"{{type: {kind}, min: 2019-01-01, max: 2020-12-31{step}}}"
+    draft = Schema.parse(f"columns: {{seen: {text}}}\nunconfirmed: [columns.seen.min, columns.seen.max]\n")
+    wanted = text.replace("2019-01-01", f"'{low}'").replace("2020-12-31", f"'{high}'")
+    found = answered(draft, questions(draft)[0], answer)
+    assert found.dump() == Schema.parse(f"columns: {{seen: {wanted}}}").dump()
+
+
+@pytest.mark.parametrize("answer", ["01.02.2020..2026", "2020..26", "2020-13..2026", "2020-02-30..2026", "a..b"])
+def test_what_is_no_date_is_told_the_form(answer: str) -> None:
+    with pytest.raises(SchemaError, match="is no date; write bounds such as 2020-01-01"):
+        answered(DRAFT, about("seen"), answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "told"),
+    [
+        ("age", "0..120", "public: age: number from 0 to 120; missing where empty or 999; step 1"),
+        ("sex", "", "public: sex: one of 1, 2; never missing"),
+        ("ill", "", "public: ill: one of Down, Up"),
+        ("drug", "", "public: drug, other.drug (2 columns alike): one of Down, Up; never missing"),
+        ("drug", "d", "dropped: drug, other.drug"),
+        ("unit", "5", "rows with the same person are one person's; 5 of them count"),
+        ("unit", "d", "every row is another person's"),
+        ("left out", "", "stays out: id, zip"),
+        ("fact", "", "public as it stands: whatever else"),
+    ],
+)
+def test_what_was_taken_is_said(name: str, answer: str, told: str) -> None:
+    assert taken(answered(DRAFT, about(name), answer), about(name)) == told
+
+
+def test_every_kind_of_question_says_what_may_be_answered() -> None:
+    found = dict(answers_to(DRAFT, question) for question in questions(DRAFT))
+    assert [*found] == ["unit", "number", "category", "date", "left out", "fact"]
+    assert "2020..2026" in found["date"]
+    assert found["fact"] == ""
 
 
 def test_facts_of_a_kind_at_once() -> None:

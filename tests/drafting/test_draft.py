@@ -152,9 +152,9 @@ def test_a_column_that_cannot_be_a_label(cells: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"label": "z"}, "the label 'z' is not a column"),
-        ({"unit": "z"}, "the unit 'z' is not a column"),
-        ({"drop": ["z"]}, "the column to drop 'z' is not a column"),
+        ({"label": "z"}, "the label: the table has no column 'z'; it has: "),
+        ({"unit": "z"}, "the unit: the table has no column 'z'; it has: "),
+        ({"drop": ["z"]}, "the column to drop: the table has no column 'z'; it has: "),
         ({"label": "x", "drop": ["x"]}, "'x' cannot be dropped"),
         ({"label": "x", "unit": "x"}, "'x' cannot be dropped, nor be the unit"),
     ],
@@ -162,6 +162,21 @@ def test_a_column_that_cannot_be_a_label(cells: list[Any]) -> None:
 def test_names_that_are_no_columns(said: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         sf.draft(pd.DataFrame({"x": [1], "y": [2]}), **said)
+
+
+def test_the_name_that_may_have_been_meant() -> None:
+    frame = pd.DataFrame({"Readmitted": [1], "y": [2]})
+    with pytest.raises(SchemaError, match="'readmited' is not a column of the table; did you mean 'Readmitted'\\?"):
+        sf.draft(frame, "readmited")
+
+
+def test_slips_and_codes_for_missing_are_pointed_out() -> None:
+    ward = ["Cardiology"] * 60 + ["Surgery"] * 30 + ["Cardiolgy"] * 2
+    frame = pd.DataFrame({"ward": ward, "code": ["I21", "J44"] * 45 + ["999"] * 2, "ill": ["Down"] * 91 + ["Dwon"]})
+    notes = sf.draft(frame, "ill").notes
+    assert [note.partition(":")[0] for note in notes] == ["ward", "code", "ill"]
+    assert "'Cardiolgy' (2) beside 'Cardiology' (60): a slip?" in notes[0]
+    assert "if it means missing, draft anew with --missing 999" in notes[1]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame({"x": []}), pd.DataFrame({"x": [None]}), pd.DataFrame()])

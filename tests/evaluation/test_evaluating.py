@@ -121,6 +121,11 @@ def test_rules_are_counted_by_name() -> None:
     assert found.measures["broken_rules"].mean == told["a <= b"].mean
 
 
+def test_that_nothing_was_held_out_is_said() -> None:
+    same = evaluate(with_column(None), train=TRAIN, test=TRAIN[::-1], samples=1)
+    assert [note for note in same.notes if note.startswith("Nothing was held out: the test rows are the train rows")]
+
+
 def test_without_test_rows_a_fifth_stands_in_and_that_is_said() -> None:
     found = evaluate(with_column(None), train=TRAIN, samples=1)
     assert found.rows["train"] + found.rows["test"] == len(TRAIN)

@@ -7,6 +7,7 @@ import pandas as pd
 from tests.evaluation.tables import SCHEMA, frame
 
 from sfumato.evaluation.typed_rows import typed
+from sfumato.schema.schema import Schema
 
 
 def test_categories_compare_as_the_schema_compares_them() -> None:
@@ -36,3 +37,12 @@ def test_some_rows_are_taken_from_every_column() -> None:
     kept = rows.take(np.arange(100) % 2 == 1)
     assert (rows.size, kept.size) == (100, 50)
     assert kept.codes["y"].tolist() == rows.codes["y"][1::2].tolist()
+
+
+def test_the_same_rows_in_another_order_are_the_same() -> None:
+    schema = Schema.of({"columns": {"age": {"type": "number", "min": 0, "max": 9}, "sex": {"type": "boolean"}}})
+    some = pd.DataFrame({"age": [1, 2, 2, None], "sex": [True, False, True, None]})
+    rows = typed(some, schema)
+    assert rows.is_same(typed(some[::-1], schema))
+    for other in (some.assign(age=[1, 2, 2, 3]), some[1:], some.assign(sex=[True, True, True, None])):
+        assert not rows.is_same(typed(other, schema))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.reporting.conftest import EVIL
 
+from sfumato.planning.verdict import Verdict
 from sfumato.reporting import finding_sections as module
 from sfumato.reporting.association_map import association_map
 from sfumato.reporting.column_figures import Bar, ColumnFigure, column_figure
@@ -68,8 +69,10 @@ def test_noise_is_called_noise(seen: SeenRelease, figures: list[ColumnFigure], s
     told = noise_section(Numbering(), seen, [lost, partly], 5)
     assert "noise hides most of their rows: <bdi>lost</bdi>." in told
     assert "1 of 2" in told
-    assert "1 of 2 columns cannot be read" in caution([lost, partly])
-    assert caution([partly, partly]) == caution([]) == ""
+    assert "1 of 2 columns cannot be read" in caution([lost, partly], Verdict.at(0.01))
+    assert caution([partly, partly], Verdict.at(0.01)) == caution([], Verdict("unknown", None)) == ""
+    told_off = caution([partly, partly], Verdict.at(0.2))
+    assert "This release is fit for nothing: noise is 20 % of the rows in half a column, on average." in told_off
     assert "of the other 10 is" in told
     unsaid: list[Any] = [column_figure(seen_compact, "age")]
     assert "have no error bars: <bdi>age</bdi>" in noise_section(Numbering(), seen_compact, unsaid, 0)

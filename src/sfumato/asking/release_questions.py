@@ -281,7 +281,8 @@ class Asked:
         self.check_column(column)
         described = self.release.schema.columns[column]
         if not isinstance(described, (Number, Boolean)):
-            raise ArgumentError(f"a {what} is of numbers, and {one_line(column)!r} is a {described.type}")
+            instead = "a count or a share with where, or a table, tells of it"
+            raise ArgumentError(f"a {what} is of numbers, and {one_line(column)!r} is a {described.type}: {instead}")
 
     def lacking(self, columns: Columns, condition: Condition | None) -> str:
         """Why no answer speaks of the joint table of some columns; '' if one does."""

@@ -234,7 +234,9 @@ class Check:
         if self.remarks:
             parts += ["", "remarks:", *(f"  {remark}" for remark in self.remarks)]
         if self.sampled < self.rows:
-            parts += [f"  (atoms, steps, wide bounds and ids were looked for in {self.sampled:,} rows drawn at random)"]
+            parts += [
+                f"  (atoms, steps, wide bounds, ids and slips were looked for in {self.sampled:,} rows drawn at random)"
+            ]
         return "\n".join([*parts, "", f"verdict: {self.verdict}"])
 
     def _table(self) -> list[str]:

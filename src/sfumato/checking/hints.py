@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from sfumato.drafting.misspelt import slips
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -27,6 +30,7 @@ class Rules:
     filled: float = 0.01  # of the range, by nearly all values: bounds are wide
     nearly_all: float = 0.99
     distinct: float = 0.95  # of texts that look like names
+    most_texts: int = 10_000  # different ones, among which slips are looked for
     pairs: float = 5.0  # of equal values that chance would make at least, where whole numbers that all differ are names
 
 
@@ -42,12 +46,14 @@ class Hints:
         grid: The widest of a few decimal steps on which all values lie.
         is_name: Whether nearly all values are different, as those of an id are.
         middle: Between which values nearly all lie.
+        slips: Texts that look like slips beside common ones, each with the question in words.
     """
 
     spikes: tuple[tuple[float, float], ...] = ()
     grid: float | None = None
     is_name: bool = False
     middle: tuple[float, float] | None = None
+    slips: Mapping[str, str] = field(default_factory=dict)
 
 
 def number_hints(values: FloatArray) -> Hints:
@@ -92,8 +98,15 @@ def text_hints(written: pa.LargeStringArray) -> Hints:
     Returns:
         The hints; none where texts are few.
     """
-    told = [text for text in written.to_pylist() if text]
-    return Hints(is_name=len(told) >= RULES.fewest and len(set(told)) >= RULES.distinct * len(told))
+    found = written.value_counts()
+    counts = dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True))
+    counts.pop("", None)
+    total = sum(counts.values())
+    if total >= RULES.fewest and len(counts) >= RULES.distinct * total:
+        return Hints(is_name=True)
+    if len(counts) > RULES.most_texts:
+        return Hints()
+    return Hints(slips=slips(counts))
 
 
 def is_on_grid(values: FloatArray, origin: float, step: float) -> np.ndarray[Any, np.dtype[np.bool_]]:

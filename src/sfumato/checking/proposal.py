@@ -17,7 +17,8 @@ class Remark:
 
     Attributes:
         column: The column that it is about; None where it is about rows.
-        kind: "missing", "unreadable", "unlisted", "clamped", "step", "atoms", "wide", "id", "unit", "rule" or "rows".
+        kind: "missing", "unreadable", "unlisted", "clamped", "step", "atoms", "wide", "id", "slip", "unit",
+            "rule" or "rows".
         text: What was found and what to do, in one line.
         changes: Facts of the column (of `unit` for a remark about it) that it proposes, None for one to take away.
         drops: Whether it proposes to leave the column out.

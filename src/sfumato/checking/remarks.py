@@ -42,6 +42,8 @@ def column_remarks(found: ColumnCheck, column: Column, *, is_label: bool, is_gro
         The remarks.
     """
     remarks = [*_names(found), *_absent(found, column, is_label, is_grouped)]
+    known = {str(value) for value in column.values} if isinstance(column, Category) else set()
+    remarks += [Remark(found.name, "slip", told) for text, told in found.hints.slips.items() if text in known]
     if found.bounds is not None:
         remarks += _ordered(found, column, found.bounds)
     if not is_grouped:
@@ -114,7 +116,8 @@ def _absent(found: ColumnCheck, column: Column, is_label: bool, is_grouped: bool
 
 def _added(found: ColumnCheck, column: Category) -> dict[str, Any]:
     """The list with what is common and not in it; with `missing: true`, not to be listed has a meaning."""
-    new = [text for text, _ in found.tally.commonest if text.lower() not in NO_VALUE]
+    apart = NO_VALUE | found.hints.slips.keys()
+    new = [text for text, _ in found.tally.commonest if text.lower() not in apart and text not in apart]
     if column.missing or not new or len(new) > MOST_ADDED:
         return {}
     whole = all(isinstance(value, int) for value in column.values) and all(_is_whole(text) for text in new)

@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 from sfumato.checking.cell_counts import Tally, tally_cells
 from sfumato.checking.findings import Check, ColumnCheck, RuleCheck, UnitCheck
 from sfumato.checking.hints import Hints, is_on_grid, number_hints, text_hints
+from sfumato.checking.order_hints import order_remarks
 from sfumato.checking.remarks import column_remarks, row_remarks, unit_remarks
 from sfumato.checking.samples import RowSample, UnitSample, filterable
 from sfumato.engines import Local
 from sfumato.errors import ArgumentError
 from sfumato.in_flight import in_flight, threads
+from sfumato.schema.columns import Date, Datetime
 from sfumato.schema.layout import Bins, Layout, OrderedBins, bins_of
 from sfumato.schema.rules import Modelling
 from sfumato.schema.schema import Number, Schema
@@ -135,6 +137,7 @@ class _Pass:
             )
         ]
         remarks += ([] if unit is None else unit_remarks(unit)) + row_remarks(rows, empty_rows, rules)
+        remarks += order_remarks(self._dates(), self._modelling.rules)
         return Check(
             schema=schema,
             rows=rows,
@@ -179,6 +182,14 @@ class _Pass:
         if isinstance(column, Number):
             return ColumnCheck(name, column.type, tally, hints, _off_step(values, column), bins.bounds)
         return ColumnCheck(name, column.type, tally, Hints(middle=hints.middle), bounds=bins.bounds)
+
+    def _dates(self) -> dict[str, Any]:
+        """The days of each column of dates, of the sampled rows."""
+        return {
+            name: np.concatenate([np.zeros(0), *(_values(part, bins) for part in self._sample.column(name))])
+            for name, bins in self._bins.items()
+            if isinstance(self._schema.columns[name], Date | Datetime)
+        }
 
     def _unit(self, named: int, nameless: int) -> UnitCheck | None:
         if self._schema.unit is None:

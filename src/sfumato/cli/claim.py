@@ -1,4 +1,4 @@
-"""The file that a release is written to: what came there while it was paid for is not written over."""
+"""The files that a verb writes to: what is there, or came there meanwhile, is not written over without being asked."""
 
 from __future__ import annotations
 
@@ -9,23 +9,59 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from sfumato.cli.output import say
+from sfumato.errors import OutputError
 from sfumato.files import check_writable
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
 
 
+RELEASE = ".sfumato"  # what the names of releases end in
+
+
+def claim_name(path: Path, replace: bool) -> None:
+    """Refuse to write over a file that cannot be made again for nothing: a release, or a schema confirmed by hand.
+
+    Args:
+        path: Where something is to be written.
+        replace: Whether what is there may go.
+
+    Raises:
+        OutputError: Nothing can be written there, or something is there that may not go.
+    """
+    check_writable(path)
+    if not replace and os.path.lexists(path):
+        raise OutputError(f"{path} is there already; give another name, or --replace to write over it")
+
+
+def spare_release(path: Path) -> None:
+    """Refuse to write something else over a release: it was paid for.
+
+    Args:
+        path: Where rows, a page or a layout are to be written.
+
+    Raises:
+        OutputError: A release is there.
+    """
+    if path.suffix == RELEASE and os.path.lexists(path):
+        raise OutputError(f"{path} is a release, which was paid for; give another name")
+
+
 class Claim:
     """A place for a release, from before it is paid for.
 
-    What is there by then is replaced, as it is by any command. What comes there later is somebody else's, who may have
-    paid for it too: the release is then written beside it.
+    What comes there later is somebody else's, who may have paid for it too: the release is then written beside it.
 
     Args:
         path: Where the release is to be.
+        replace: Whether what is there by now may go.
+
+    Raises:
+        OutputError: Nothing can be written there, or something is there that may not go.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, replace: bool = False) -> None:
+        claim_name(path, replace)
         self.path = path
         self._before = _stamp(path)
 

@@ -23,6 +23,7 @@ RowFormat = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Write over a file that is there already.")]
 Adjacency = Annotated[
     str,
     typer.Option(

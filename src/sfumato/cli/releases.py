@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 def release_data(made: Release) -> dict[str, Any]:
     """All that a release says about itself."""
+    from sfumato.planning.release_verdict import release_verdict
     from sfumato.release.guarantee import guarantee_data
 
     return {
@@ -22,9 +23,18 @@ def release_data(made: Release) -> dict[str, Any]:
         "guarantee": guarantee_data(made.guarantee),
         "schema": made.schema.dump(),
         "classes": dict(zip(map(str, made.layout.class_names()), made.class_weights.tolist(), strict=False)),
+        "verdict": release_verdict(made).data(),
         "unread": {each.column: {"share": each.share, "sd": each.sd} for each in made.unread},
         **_model_data(made),
     }
+
+
+def worth_lines(made: Release) -> list[str]:
+    """What a release is good for, in a line from its noisy answers alone; none where they do not tell."""
+    from sfumato.planning.release_verdict import release_verdict
+
+    found = release_verdict(made)
+    return [] if found.blur is None else [str(found)]
 
 
 def check_apart(output: Path, merged: Sequence[Path]) -> None:

@@ -16,6 +16,7 @@ To say yes is to declare that a fact is public: known from a questionnaire, a co
 from __future__ import annotations
 
 import csv
+import datetime
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -33,10 +34,23 @@ NAMES_SHOWN = 8
 VALUES_SHOWN = 40
 YES_WORDS = ("", "y", "yes")
 DROP_WORDS = ("d", "drop")
+DAYS = "2020-01-01..2026-12-31, or whole years such as 2020..2026"
+ANSWERS_BY_KIND = {  # to questions of a kind, besides yes
+    "number": "bounds such as 0..120, or what to change such as step: 5, missing: true",
+    "date": f"bounds such as {DAYS}",
+    "datetime": f"bounds such as {DAYS}",
+    "duration": "bounds such as 0..240, or what to change such as step: 1 min",
+    "time": "what to change, such as step: 15 min",
+    "category": "all its values with commas between, such as F, M; or what to change such as missing: true",
+    "boolean": "what to change, such as missing: true",
+    "unit": "the number of rows of one person that count, or d where every row is another person",
+    "left out": "s: later; to have such a column, draft anew with a code book, or with --unit",
+}
 
 _LEFT_OUT = " (left out)"
 _SPAN = re.compile(r"(\S+)\s*\.\.\s*(\S+)")
 _SETTING = re.compile(r"(type|min|max|step|bins|scale|atoms|missing|values|format|zone)\s*:.*", re.DOTALL)
+_DAY = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?(T\S+)?")  # or a whole month or year
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 
 
@@ -159,6 +173,38 @@ def answered(schema: Schema, question: Question, answer: str) -> Schema:
     return _confirmed(data, question.facts)
 
 
+def taken(schema: Schema, question: Question) -> str:
+    """What stands in the schema once a question is answered.
+
+    Args:
+        schema: With the answer.
+        question: The question.
+
+    Returns:
+        One line.
+    """
+    columns = schema.dump()["columns"]
+    if question.about == "unit":
+        return "every row is another person's" if schema.unit is None else _text(schema, "unit", [""], [])
+    if question.about == "left out":
+        return f"stays out: {_listed(question.names, NAMES_SHOWN)}"
+    kept = [name for name in question.names if name in columns]
+    if question.about in ("column", "minor") and not kept:
+        return f"dropped: {_listed(question.names, NAMES_SHOWN)}"
+    if question.about != "column":
+        return f"public as it stands: {_listed(question.names, NAMES_SHOWN)}"
+    never = "" if "missing" in columns[kept[0]] or kept[0] == schema.label else "; never missing"
+    return f"public: {_text(schema, 'column', kept, [])}{never}"
+
+
+def answers_to(schema: Schema, question: Question) -> tuple[str, str]:
+    """Which kind of thing a question asks, and what may be answered besides yes; '' where nothing may."""
+    kind = question.about
+    if kind == "column":
+        kind = str(schema.dump()["columns"][question.names[0]]["type"])
+    return kind, ANSWERS_BY_KIND.get(kind, "")
+
+
 def _confirmed(data: dict[str, Any], facts: Collection[str]) -> Schema:
     left = [fact for fact in data.get("unconfirmed", ()) if fact not in set(facts)]
     return Schema.of(data | {"unconfirmed": left})
@@ -246,7 +292,7 @@ def _changed(column: dict[str, Any], word: str) -> dict[str, Any]:
     """A column with what an answer says of it."""
     span = _SPAN.fullmatch(word)
     if span is not None and "min" in column:
-        changes = {"min": _plain(span[1]), "max": _plain(span[2])}
+        changes = _bounds(column["type"], span[1], span[2])
     elif _SETTING.fullmatch(word):
         changes = _plain(f"{{{word}}}")
     elif word == "number" and "values" in column:
@@ -258,10 +304,36 @@ def _changed(column: dict[str, Any], word: str) -> dict[str, Any]:
         whole = all(map(_WHOLE_NUMBER.fullmatch, texts)) and not any(map(_is_padded, texts))
         changes = {"values": list(map(int, texts)) if whole else texts}
     else:
-        raise SchemaError("answer y, s, d or q, bounds such as 0..120, or what to change such as step: 5")
+        raise SchemaError(f"answer y, s, d or q, or {ANSWERS_BY_KIND.get(column['type'], ANSWERS_BY_KIND['number'])}")
     if changes.get("type") == "number" and "values" in column:
         changes = _as_number(column["values"]) | changes
     return {key: value for key, value in (column | changes).items() if value is not None}
+
+
+def _bounds(kind: str, low: str, high: str) -> dict[str, Any]:
+    """Bounds as they were typed; of dates also whole months and years."""
+    if kind not in ("date", "datetime"):
+        return {"min": _plain(low), "max": _plain(high)}
+    return {"min": _day(low, kind, last=False), "max": _day(high, kind, last=True)}
+
+
+def _day(text: str, kind: str, last: bool) -> str:
+    """A day; of a month or a year the first or the last one, where times count the end of that."""
+    found = _DAY.fullmatch(text)
+    try:
+        if found is None:
+            raise ValueError
+        year, month = int(found[1]), int(found[2] or (12 if last else 1))
+        if found[3]:
+            datetime.date(year, month, int(found[3]))
+            return f"{year:04}-{month:02}-{int(found[3]):02}{found[4] or ''}"
+        first = datetime.date(year, month, 1)
+        after = datetime.date(year + month // 12, month % 12 + 1, 1)
+    except ValueError:
+        raise SchemaError(f"{one_line(text)!r} is no date; write {ANSWERS_BY_KIND['date']}") from None
+    if not last:
+        return str(first)
+    return str(after if kind == "datetime" else after - datetime.timedelta(days=1))
 
 
 def _is_padded(text: str) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +22,7 @@ from sfumato.drafting.ids import best_unit, names_people, rows_of_unit
 from sfumato.drafting.looks import Look
 from sfumato.drafting.proposals import propose
 from sfumato.drafting.sniffing import sniff
-from sfumato.errors import ArgumentError, SchemaError
+from sfumato.errors import ArgumentError, SchemaError, TableError
 from sfumato.schema.schema import Schema
 from sfumato.tables import Table, open_table
 from sfumato.tables.table import Progress
@@ -119,9 +120,21 @@ def _check_names(table: Table, label: str | None, unit: str | None, drop: Collec
     for what, names in (("label", [label]), ("unit", [unit]), ("column to drop", drop)):
         for name in names:
             if name is not None and name not in table.names:
-                raise SchemaError(f"the {what} {name!r} is not a column of the table")
+                _refuse_name(table, what, name)
     if label in drop or (label is not None and label == unit):
         raise SchemaError(f"the label {label!r} cannot be dropped, nor be the unit")
+
+
+def _refuse_name(table: Table, what: str, name: str) -> NoReturn:
+    """Say which column may have been meant; where none is alike, what such a table tells of its columns."""
+    by_lower = {each.lower(): each for each in table.names}
+    if alike := get_close_matches(name.lower(), by_lower, n=1):
+        raise SchemaError(f"the {what} {name!r} is not a column of the table; did you mean {by_lower[alike[0]]!r}?")
+    try:
+        table.place(name)
+    except TableError as error:
+        raise SchemaError(f"the {what}: {error}") from None
+    raise AssertionError("a name that is no column was found")
 
 
 def _look(

@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.drafting.ids import names_records
 from sfumato.drafting.looks import Look
+from sfumato.drafting.misspelt import slips
 from sfumato.drafting.shapes import find_sentinels, shape_of
 from sfumato.errors import SchemaError
 from sfumato.schema.layout import EPOCH
@@ -45,6 +46,7 @@ FACTS = {
 }
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # fits in 64 bits
+_NINES = re.compile(r"-?9{2,}|-[189]")  # how a code for missing is often written
 _ZEROS = re.compile(r"0\d+")
 _CODE_NAME = re.compile(
     r"(^|_|-|\s)(id|code|cd|type|class|status|zip|zip_?code|post_?code|plz|sex|gender|race|ethnicity|icd\d*|fips|naics|sic)$",
@@ -74,7 +76,7 @@ def propose(name: str, look: Look, is_label: bool = False) -> Proposal:
     code = _why_code(name, look)
     for column in _columns(look, is_code=bool(code)):
         if _is_understood(column):
-            return Proposal(column, _facts(column), notes=tuple(_notes(column, code)))
+            return Proposal(column, _facts(column), notes=(*_notes(column, code), *_slips(column, look)))
     return Proposal(None, reason=_why_not(look))
 
 
@@ -125,7 +127,8 @@ def _label(look: Look) -> Proposal:
     notes = (f"rows whose label is {', '.join(map(repr, absent))} do not count",) if absent else ()
     if _is_boolean(levels):
         return Proposal({"type": "boolean"}, ("type",), notes=notes)
-    return Proposal({"type": "category", "values": category_values(levels)}, ("type", "values"), notes=notes)
+    column = {"type": "category", "values": category_values(levels)}
+    return Proposal(column, ("type", "values"), notes=(*notes, *_slips(column, look)))
 
 
 def _levels(look: Look) -> list[str]:
@@ -297,6 +300,10 @@ def _is_understood(column: dict[str, Any]) -> bool:
 def _notes(column: dict[str, Any], code: str) -> Iterator[str]:
     if code and column["type"] == "category":
         yield code
+    values = [str(value) for value in column.get("values", ())]
+    odd = [value for value in values if _NINES.fullmatch(value)]
+    if odd and not any(value.isdigit() for value in values if value not in odd):
+        yield f"{odd[0]!r} beside other texts: if it means missing, draft anew with --missing {odd[0]} --replace"
     listed = column.get("missing")
     if isinstance(listed, list):
         yield f"read as missing: {', '.join(repr(text) for text in listed)}"
@@ -306,6 +313,12 @@ def _notes(column: dict[str, Any], code: str) -> Iterator[str]:
         yield "a long tail: log scale"
     if "format" in column:
         yield f"written as {column['format']}"
+
+
+def _slips(column: dict[str, Any], look: Look) -> Iterator[str]:
+    """Listed values that may be slips."""
+    values = {str(value) for value in column.get("values", ())}
+    yield from slips({text: count for text, count in look.tally.sampled.items() if text in values}).values()
 
 
 def _why_not(look: Look) -> str:

@@ -51,6 +51,22 @@ class TypedRows:
         """The columns, in the schema's order."""
         return [name for name in self.schema.columns if name in self.numbers or name in self.codes]
 
+    def is_same(self, other: TypedRows) -> bool:
+        """Whether the other table holds the same rows, in any order.
+
+        Args:
+            other: Rows of the same schema.
+
+        Returns:
+            Whether they are, by what the columns that both have say.
+        """
+        names = [name for name in self.names if name in other.names]
+        return self.size == other.size and np.array_equal(self._hashes(names), other._hashes(names))
+
+    def _hashes(self, names: Sequence[str]) -> IntArray:
+        columns = self.numbers | self.codes
+        return np.sort(pd.util.hash_pandas_object(pd.DataFrame({name: columns[name] for name in names}), index=False))
+
     def levels(self, name: str) -> int:
         """How many levels a listed column has.
 

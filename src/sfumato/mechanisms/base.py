@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from sfumato.errors import ArgumentError
+from sfumato.text import rounded_up
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.asker import Asker
@@ -141,7 +142,8 @@ class Plan:
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{each.title} {each.share:.0%}" for each in self.rounds)
-        return f"Plan({self.mechanism}, epsilon={self.epsilon:g}, delta={self.delta:g}, mu={self.mu:.5f}: {asked})"
+        cost = f"epsilon={self.epsilon:g}, delta={self.delta:g}, mu={rounded_up(self.mu, 5)}"
+        return f"Plan({self.mechanism}, {cost}: {asked})"
 
     @property
     def layout(self) -> Layout:

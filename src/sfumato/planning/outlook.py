@@ -100,7 +100,7 @@ bins, or more epsilon
                 "beliefs": beliefs,
             },
             "widths": self.widths.data(),
-            "verdict": {"fit_for": self.verdict.fit_for, "blur": self.verdict.blur, "words": str(self.verdict)},
+            "verdict": self.verdict.data(),
         }
 
 

@@ -156,7 +156,7 @@ class Periods:
         together = f"epsilon {rounded_up(self.total_epsilon)} at delta {self.delta:g}"
         pays = (
             f"{self.periods} periods, a release at epsilon {self.epsilon:g} each: a person in {self.stays} of them "
-            f"pays {together} (mu {rounded_up(self.total_mu, 4)})."
+            f"pays {together} (mu {rounded_up(self.total_mu, 5)})."
         )
         keeps = (
             f"To pay epsilon {self.epsilon:g} over all of them, a period may have epsilon "

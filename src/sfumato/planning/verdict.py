@@ -9,7 +9,7 @@ real rows give; up to GOOD_FOR_TABLES one-way tables were off by less than a ten
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.text import percent
 
@@ -63,6 +63,14 @@ class Verdict:
         if blur <= GOOD_FOR_TRAINING:
             return cls("training", blur)
         return cls("tables" if blur <= GOOD_FOR_TABLES else "nothing", blur)
+
+    def data(self) -> dict[str, Any]:
+        """The verdict, for JSON.
+
+        Returns:
+            Plain values.
+        """
+        return {"fit_for": self.fit_for, "blur": self.blur, "words": str(self)}
 
     def __str__(self) -> str:
         if self.blur is None:

@@ -251,8 +251,8 @@ class Widths:
 
     def _column(self, place: int) -> ColumnWidth:
         name, bins, rows = self.plan.layout.names[place], self.plan.layout.bins[place], self.plan.rows
-        one, half = np.zeros(bins.size), np.zeros(bins.size)
-        one[0], half[: max(bins.size // 2, 1)] = 1.0, 1.0
+        one, half = np.zeros(bins.size), half_of(bins.size)
+        one[0] = 1.0
         known = bins.size - (bins.missing >= 0)
         apart = np.append(np.full(known, -1.0 / known), np.zeros(bins.size - known)) + one  # its rows less its share
         mean = None
@@ -264,11 +264,8 @@ class Widths:
 
     def _spread(self, place: int, weights: FloatArray) -> float:
         """The standard deviation of a weighted sum of a column's bins over all classes, best estimated."""
-        variance = self._sd[place] ** 2
         others = self._total_precision.sum() - self._total_precision[place]
-        own = variance * (self.plan.layout.sizes[place] + 1)
-        gain = 0.0 if others <= 0.0 else (variance * weights.sum()) ** 2 / (own + 1.0 / others)
-        return math.sqrt(self.plan.classes * (variance * (weights**2).sum() - gain))
+        return math.sqrt(self.plan.classes * best_variance(self._sd[place] ** 2, others, weights))
 
     def _z(self, place: int, blur: float) -> float:
         """The half-width of a mean's interval, in standard deviations.
@@ -325,6 +322,27 @@ class Widths:
             "columns": [vars(each) | {"drowns": each.drowns} for each in self.columns],
             "pairs": bought,
         }
+
+
+def half_of(bins: int) -> FloatArray:
+    """The weights by which half of a column's bins are added up."""
+    return (np.arange(bins) < max(bins // 2, 1)).astype(np.float64)
+
+
+def best_variance(variance: float, others: float, weights: FloatArray) -> float:
+    """The variance of a weighted sum of a column's bins in one class, best estimated from all columns.
+
+    Args:
+        variance: Of the noise on each of its cells.
+        others: What the other columns say of the number of rows: the inverse of a variance.
+        weights: One a bin.
+
+    Returns:
+        The variance, by the formula above.
+    """
+    own = variance * (len(weights) + 1)
+    gain = 0.0 if others <= 0.0 else (variance * weights.sum()) ** 2 / (own + 1.0 / others)
+    return float(variance * (weights**2).sum() - gain)
 
 
 def _has_mean(bins: Bins) -> TypeGuard[OrderedBins]:

@@ -72,7 +72,7 @@ def find_unread(answers: Iterable[NoisyAnswer], columns: Sequence[str]) -> tuple
     """
     seen: dict[str, list[_Seen]] = {name: [] for name in columns}
     for answer in answers:
-        for place, counts, variances in _histograms(answer, len(columns)):
+        for place, counts, variances in histograms_in(answer, len(columns)):
             nowhere = _Noisy(counts[:, 0].sum(), variances[:, 0].sum())
             seen[columns[place]].append(_Seen(nowhere, _Noisy(counts.sum(), variances.sum())))
     totals = [looks[0].total for looks in seen.values() if looks]
@@ -119,10 +119,16 @@ def _share(name: str, looks: list[_Seen], rows: _Noisy) -> Unread:
     return Unread(name, float(share), math.sqrt(variance) / float(total))
 
 
-def _histograms(answer: NoisyAnswer, width: int) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+def histograms_in(answer: NoisyAnswer, width: int) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """Of each column that an answer is about: its place, its counts and their variances, (classes, 1 + bins) each.
 
-    An answer that is no such histogram gives none: what a file says of it may be anything.
+    Args:
+        answer: A noisy answer of a release.
+        width: How many features the release has.
+
+    Yields:
+        One column after the other. An answer that is no such histogram gives none: what a file says of it may be
+        anything.
     """
     what = answer.what
     if what.get("kind") != "histograms" or what.get("nowhere") != "first" or not is_plausible(answer):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato import __version__
 from sfumato.errors import insist
+from sfumato.planning.release_verdict import release_verdict
 from sfumato.reporting.association_map import AssociationMap, association_map
 from sfumato.reporting.charts import specifications, vega_bundle
 from sfumato.reporting.column_figures import column_figure
@@ -159,7 +160,10 @@ class _Pages:
             "total": None if seen.total.interval is None else round(max(seen.total.estimate, 0.0)),
             "sample": sample_data(seen, self.file),
         }
-        top, main = [self._masthead(caution(figures)), self._contents()], tag("main", *sections, id="main")
+        top, main = (
+            [self._masthead(caution(figures, release_verdict(seen.release))), self._contents()],
+            tag("main", *sections, id="main"),
+        )
         return [*top, main, self._colophon()], data
 
     def _first_pair(self, found: AssociationMap) -> list[int]:

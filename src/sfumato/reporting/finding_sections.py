@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.planning.verdict import Verdict
 from sfumato.reporting.association_map import AssociationMap
 from sfumato.reporting.column_figures import Bar, ColumnFigure
 from sfumato.reporting.figures_told import NO_NUMBER, estimate_text, interval_text, number_text, percent_text
@@ -134,13 +135,16 @@ def subgroups_section(numbering: Numbering, seen: SeenRelease, found: Associatio
     return numbering.section("subgroups", "Subgroups", *parts)
 
 
-def caution(figures: Sequence[ColumnFigure]) -> Markup:
-    """A warning for the top of the page, where noise hides half of the columns or more; else nothing."""
+def caution(figures: Sequence[ColumnFigure], worth: Verdict) -> Markup:
+    """A warning for the top of the page, where noise hides half of the columns, or the release is fit for nothing."""
     drowned = sum(figure.is_unreadable for figure in figures)
-    if 2 * drowned < len(figures) or not drowned:
+    if drowned and 2 * drowned >= len(figures):
+        told = f"Noise hides most of this table: {drowned:,} of {len(figures):,} columns cannot be read."
+        return tag("p", tag("strong", told), " What the model says of them means nothing.", class_="caution")
+    if worth.fit_for != "nothing":
         return Markup("")
-    told = f"Noise hides most of this table: {drowned:,} of {len(figures):,} columns cannot be read."
-    return tag("p", tag("strong", told), " What the model says of them means nothing.", class_="caution")
+    verdict, _, _ = str(worth).partition(";")  # what to do about it is no longer the reader's to choose
+    return tag("p", tag("strong", f"This release is {verdict}."), class_="caution")
 
 
 def noise_section(numbering: Numbering, seen: SeenRelease, figures: Sequence[ColumnFigure], bought: int) -> Markup:

@@ -225,7 +225,7 @@ def _symbols(guarantee: Guarantee) -> Iterator[Markup]:
     if guarantee.slices:
         yield paragraph("Noisy projections of every row are among it, whose law is not that of one Gaussian.")
         return
-    mu = rounded_up(guarantee.mu, 4)
+    mu = rounded_up(guarantee.mu, 5)
     yield paragraph(
         f"More exactly it is μ-Gaussian differentially private with μ = {mu}: to tell T from T′ by it is no easier "
         f"than to tell one draw of a normal distribution with mean 0 from one with mean {mu}, both of standard "
@@ -316,7 +316,7 @@ def _spent(spend: Spend, total: float) -> tuple[str, ...]:
         foreign(spend.name),
         _purpose(spend.name),
         number_text(float(f"{spend.sigma / spend.sensitivity:.3g}")),
-        f"{spend.mu:.4f}",
+        rounded_up(spend.mu, 5),
         joined([tag("span", bar, class_="shares"), f"{100 * share:.1f} %"]),
     )
 
@@ -333,7 +333,7 @@ def _merged_from(numbering: Numbering, guarantee: Guarantee) -> Markup:
             f"release {number}",
             f"{part.people + 1}",
             short_guarantee(part.guarantee),
-            joined((f"{spend.name}: {spend.mu:.4f}" for spend in part.guarantee.spends), "; "),
+            joined((f"{spend.name}: {rounded_up(spend.mu, 5)}" for spend in part.guarantee.spends), "; "),
         )
         for number, part in enumerate(joint.parts, start=1)
     ]

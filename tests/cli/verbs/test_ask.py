@@ -12,11 +12,14 @@ from tests.cli.lines import document
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (("count",), ("95 %", "of rows that count", "from histograms")),
+        (("count",), ("95 %", "rows that count: ", "from histograms")),
         (("count", "--where", "age > 40", "--level", "0.5"), ("50 %", "age > 40")),
         (("share", "--where", "town == 'Ulm'", "--about", "population"), ("population",)),
         (("mean", "age"), ("the mean of age",)),
-        (("mean", "age", "--by", "ill", "--where", "age < 90"), ("ill:", "no  ", "yes  ")),
+        (
+            ("mean", "age", "--by", "ill", "--where", "age < 90"),
+            (", by ill\n", "  no  ", "  yes  ", "\n  of rows that count, whose cells"),
+        ),
         (("quantile", "age", "0.5"), ("0.5-quantile",)),
         (("table", "town", "ill"), ("Ulm, no", "Bonn, yes", "missing, no")),
         (("regress", "ill ~ age", "--kind", "logistic"), ("intercept", "age  ")),
@@ -45,7 +48,10 @@ def test_answers_as_json(folder: Path, call: Call) -> None:
         (("mean",), "mean takes one word: sfumato ask RELEASE mean column"),
         (("table", "age"), "table takes two words"),
         (("count", "age"), "count takes no words"),
-        (("count", "--by", "age"), "count takes no --by"),
+        (
+            ("count", "--by", "age"),
+            "count takes no --by: count ... --where \"age == '...'\" asks about one group, `table age OTHER` counts",
+        ),
         (("share",), "give it by --where"),
         (("quantile", "age", "half"), "between 0 and 1"),
         (("quantile", "age", "50"), "between 0 and 1"),

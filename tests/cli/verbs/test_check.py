@@ -18,7 +18,14 @@ def test_a_schema_that_is_ready(folder: Path, call: Call) -> None:
     result = call(*CHECK)
     assert result.code == 0
     assert result.out.startswith("PRIVATE")
-    assert result.out.endswith("verdict: ready\n")
+    assert "\nverdict: ready\n" in result.out
+
+
+def test_what_so_many_rows_are_worth(folder: Path, call: Call) -> None:
+    assert "\na release of so many rows at epsilon 1, delta 1e-06: fit for nothing: noise is" in call(*CHECK).out
+    head, *rows = Path("data.csv").read_text().splitlines(keepends=True)
+    Path("data.csv").write_text(head + "".join(rows) * 10)
+    assert document(call(*CHECK, "--json"))["forecast"]["fit_for"] == "training"
 
 
 def test_a_schema_that_is_not(folder: Path, call: Call) -> None:
@@ -60,6 +67,7 @@ def test_check_takes_the_options_of_a_csv_file(folder: Path, call: Call) -> None
         (("check", "data.csv", "--schema", "none.yaml"), "cannot read the schema none.yaml"),
         (("check", "data.csv"), "Missing option '--schema'"),
         ((*CHECK, "-o", "./data.csv"), "data.csv is the table; write the proposed schema somewhere else"),
+        ((*CHECK, "-o", "s.yaml"), "s.yaml is there already; give another name, or --replace to write over it"),
         ((*CHECK, "-o", "no/such/patch.yaml"), "the folder no/such does not exist"),
         (("check", "data.parquet", "--schema", "s.yaml", "--delimiter", ";"), "delimiter is for CSV files only"),
     ],

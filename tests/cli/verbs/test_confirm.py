@@ -49,6 +49,9 @@ def test_answers(draft: Path, confirm: Call) -> None:
     assert "1 of 2  age: number from 10 to 90  [min max step]" in told.out
     assert "2 of 2  town: one of Bonn, Ulm" in told.out
     assert "2 questions answered; nothing is left" in told.out
+    assert "  (or bounds such as 0..120" in told.out
+    assert "\n  public: age: number from 0 to 120; never missing\n" in told.out
+    assert "\n  public: town: one of Bonn, Ulm; never missing\n" in told.out
     found = sf.Schema.load(draft)
     assert found.unconfirmed == ()
     assert found.dump()["columns"]["age"]["max"] == 120
@@ -81,7 +84,9 @@ def test_alike_columns_one_by_one(draft: Path, confirm: Call) -> None:
 
 
 def test_accepting_kinds_of_facts(draft: Path, confirm: Call) -> None:
-    assert "1 of 2  age: number from 10 to 90  [min max]" in confirm("", "s.yaml", "--accept", "step,type").out
+    told = confirm("", "s.yaml", "--accept", "step,type").out
+    assert "1 facts taken as public at once: step,type\n" in told
+    assert "1 of 2  age: number from 10 to 90  [min max]" in told
     assert "columns.age.step" not in sf.Schema.load(draft).unconfirmed
     refused = confirm("", "s.yaml", "--accept", "values")
     assert refused.code == 2

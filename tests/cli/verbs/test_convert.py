@@ -54,7 +54,7 @@ def test_a_query_of_a_database(data: str, call: Call) -> None:
 
 def test_a_table_is_fitted_from_a_database(folder: Path, call: Call) -> None:
     call("convert", "data.csv", "data.sqlite")
-    budget = ("--schema", "s.yaml", "--epsilon", "1", "--delta", "1e-6", "-o", "new.sfumato")
+    budget = ("--schema", "s.yaml", "--epsilon", "1", "--delta", "1e-6", "-o", "new.sfumato", "--replace")
     assert call("fit", "data.sqlite", "--table", "data", *budget).code == 0
     assert call("fit", "sqlite:///data.sqlite", "--query", "SELECT * FROM data WHERE age > 9", *budget).code == 0
     assert b"SELECT" not in Path("new.sfumato").read_bytes()

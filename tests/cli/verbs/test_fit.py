@@ -33,6 +33,20 @@ def test_fit(data: str, folder: Path, call: Call) -> None:
     assert sorted(path.name for path in folder.glob("*.sfumato")) == ["new.sfumato", "r.sfumato"]
 
 
+def test_what_is_there_is_not_replaced_unasked_and_nothing_is_spent(folder: Path, call: Call) -> None:
+    sf.Ledger("l.db").open("data", 3, 1e-5)
+    before = Path("r.sfumato").read_bytes()
+    counted = ("--ledger", "l.db", "--dataset", "data")
+    fit = [word for word in altered(output="r.sfumato") if word != "--replace"]
+    result = call(*fit, *counted)
+    told = "error: r.sfumato is there already; give another name, or --replace to write over it\n"
+    assert (result.code, result.out, result.err) == (2, "", told)
+    assert sf.Ledger("l.db").accounts()[0].entries == ()
+    assert Path("r.sfumato").read_bytes() == before
+    assert call(*fit, *counted, "--replace").code == 0
+    assert Path("r.sfumato").read_bytes() != before
+
+
 def test_each_round_is_announced_before_it_is_asked(folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     from sfumato.private.engines.local import LocalEngine
 
@@ -91,10 +105,22 @@ def test_a_table_of_groups(folder: Path, call: Call) -> None:
     table = pd.DataFrame(rng.integers(0, 256, (300, 4)), columns=[f"px_{i}" for i in range(4)])
     table.assign(ill=np.where(table["px_0"] > 100, "yes", "no")).to_csv("images.csv", index=False)
     Path("g.yaml").write_text(GROUPS)
-    told = call("plan", "g.yaml", "--epsilon", "1", "--delta", "1e-6")
+    told = call("plan", "g.yaml", "--epsilon", "1", "--delta", "1e-6", "--details")
     assert "share of centres" in told.out
     assert "histogram" not in told.out
-    arguments = ("fit", "images.csv", "--schema", "g.yaml", "--epsilon", "1", "--delta", "1e-6", "-o", "g.sfumato")
+    arguments = (
+        "fit",
+        "images.csv",
+        "--schema",
+        "g.yaml",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+        "-o",
+        "g.sfumato",
+        "--replace",
+    )
     for mechanism in ("mixture", "clustmix"):
         found = document(call(*arguments, "--mechanism", mechanism, "--adapt", "no", "--json"))
         assert found["encoding"] == "projected"
@@ -207,7 +233,7 @@ def test_an_interrupt_is_one_line(folder: Path, call: Call, monkeypatch: pytest.
 def test_a_verb_has_few_parameters_of_its_own(verb: str) -> None:
     """What one mechanism alone understands is a field of its config."""
     module = import_module(f"sfumato.cli.verbs.{verb}")
-    assert len(signature(getattr(module, verb)).parameters) <= 13
+    assert len(signature(getattr(module, verb)).parameters) <= 14
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.calls import Call
-from tests.cli.lines import SCHEMA, altered, document
+from tests.cli.lines import FIT, SCHEMA, altered, document
 
 
 def test_inspect(folder: Path, call: Call) -> None:
@@ -25,6 +25,14 @@ def told(call: Call, *options: str, schema: str = "s.yaml") -> str:
     assert call(*altered(schema=schema), *options).code == 0
     out = call("inspect", "new.sfumato").out
     return " ".join(out.split("Guarantee  ")[1].split("\n\n")[0].split())
+
+
+def test_what_it_is_worth_is_told_by_fit_and_inspect(folder: Path, call: Call) -> None:
+    Path("few.csv").write_text("".join(Path("data.csv").read_text().splitlines(keepends=True)[:40]))
+    told = call("fit", "few.csv", *FIT[2:]).out
+    assert "\nfit for nothing: noise is " in told
+    assert "\nWorth      fit for nothing: noise is " in call("inspect", "new.sfumato").out
+    assert document(call("inspect", "new.sfumato", "--json"))["verdict"]["fit_for"] == "nothing"
 
 
 def test_the_promise_is_true_of_each_adjacency(folder: Path, call: Call) -> None:

@@ -21,6 +21,7 @@ def fitted(call: Call, *names: str) -> None:
 def test_sites_are_merged(folder: Path, call: Call) -> None:
     fitted(call, "a.sfumato", "b.sfumato")
     result = call("merge", "a.sfumato", "b.sfumato", "-o", "all.sfumato")
+    assert "all.sfumato is there already" in call("merge", "a.sfumato", "b.sfumato", "-o", "all.sfumato").err
     assert result.code == 0, result.err
     assert result.out.startswith("wrote all.sfumato\nmerged from releases of 2 groups of different people: (1, 1e-06)")
     shown = call("inspect", "all.sfumato").out

@@ -12,14 +12,18 @@ import sfumato as sf
 
 
 def test_plan_of_several_epsilons_stands_side_by_side(folder: Path, call: Call) -> None:
-    result = call("plan", "s.yaml", "--rows", 400, "--epsilon", "0.5,1,2", "--delta", "1e-6")
+    result = call("plan", "s.yaml", "--rows", 400, "--epsilon", "0.5,1,2", "--delta", "1e-6", "--details")
     assert result.code == 0
     lines = {line[:34].strip(): line[34:].split() for line in result.out.splitlines() if len(line) > 40}
     assert lines["epsilon"] == ["0.5", "1", "2"]
-    assert lines["mu (Gaussian DP)"][1] == "0.23670"
+    assert lines["mu (Gaussian DP)"][1] == "0.23671"
     losses = [float(cell) for cell in lines["expected KL, total"]]
     assert losses == sorted(losses, reverse=True)
-    assert "a guess of 400 rows" in result.out
+    assert result.out.startswith("3 columns in ")
+    assert " (the label ill is one of them), a guess of 400 rows\n" in result.out
+    many = call("plan", "s.yaml", "--rows", 40_000, "--epsilon", "1", "--delta", "1e-6").out
+    assert many.startswith("2 columns in ")
+    assert " for each of the 2 classes of ill, a guess of 40000 rows\n" in many
     assert "No data was touched" in result.out
     assert result.err == ""
 
@@ -39,14 +43,14 @@ def test_a_plan_tells_of_tables_of_pairs(folder: Path, call: Call) -> None:
     (made,) = document(call(*arguments))
     assert made["notes"]["of the budget, tables of pairs"] == "40%"
     assert sum(each["share"] for each in made["rounds"] if each["title"][-1].isdigit()) == pytest.approx(0.4)
-    assert "of the budget, tables of pairs" in call(*arguments[:-1]).out
+    assert "of the budget, tables of pairs" in call(*arguments[:-1], "--details").out
     (without,) = document(call(*arguments, "--pairs", "none"))
     assert not any("pairs" in name for name in without["notes"])
 
 
 def test_a_plan_of_clustmix_promises_no_loss(folder: Path, call: Call) -> None:
     arguments = ("plan", "s.yaml", "--epsilon", "0.5,1", "--delta", "1e-6", "--mechanism", "clustmix")
-    told = call(*arguments)
+    told = call(*arguments, "--details")
     assert told.code == 0
     assert "KL" not in told.out
     assert told.out.count("share of labels") == told.out.count("\nlabels: one of 4 steps") == 1
@@ -64,7 +68,7 @@ PLAN = ("--mechanism", "slicing")
 
 
 def test_plan_of_slicing(folder: Path, call: Call) -> None:
-    base = ("plan", "s.yaml", "--epsilon", "1,2", "--delta", "1e-6", *PLAN)
+    base = ("plan", "s.yaml", "--epsilon", "1,2", "--delta", "1e-6", *PLAN, "--details")
     shown = call(*base).out
     assert "share of histograms" in shown
     assert "share of waves" in shown
@@ -97,6 +101,8 @@ def test_a_plan_says_what_it_means(folder: Path, call: Call) -> None:
     assert data.items() >= meant.data().items()
     assert data["periods"] is data["wishes"] is None
     both = call(*BASE, "--epsilon", "1,4").out
+    assert "share of " not in both
+    assert "(--details: how the budget is divided)" in both
     assert "\nepsilon 1: fit for " in both
     assert "\nepsilon 4: fit for " in both
     assert "verdict:" not in both

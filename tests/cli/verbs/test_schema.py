@@ -16,9 +16,23 @@ def test_schema(folder: Path, call: Call) -> None:
     assert result.code == 0
     assert "wrote draft.yaml: 3 columns" in result.out
     assert "PRIVATE DRAFT" in result.out
+    commands = [line.split() for line in result.out.splitlines() if line.startswith("  sfumato ")]
+    assert [words[1] for words in commands] == ["confirm", "check", "plan", "fit"]
+    assert commands[-1][-2:] == ["-o", "draft.sfumato"]
+    assert "ROWS is a public guess" in result.out
     drafted = sf.Schema.load("draft.yaml")
     assert drafted.label == "ill"
     assert "columns.age.min" in drafted.unconfirmed
+
+
+def test_a_schema_that_is_there_is_not_replaced_unasked(folder: Path, call: Call) -> None:
+    before = Path("s.yaml").read_text()
+    result = call("schema", "data.csv", "-o", "s.yaml")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "s.yaml is there already; give another name, or --replace" in result.err
+    assert Path("s.yaml").read_text() == before
+    assert call("schema", "data.csv", "-o", "s.yaml", "--replace").code == 0
+    assert Path("s.yaml").read_text() != before
 
 
 def test_schema_as_json(folder: Path, call: Call) -> None:
@@ -28,7 +42,7 @@ def test_schema_as_json(folder: Path, call: Call) -> None:
     assert found["schema"] == json.loads(Path("draft.json").read_text())
     assert found["output"] == "draft.json"
     assert found["private"].startswith("PRIVATE")
-    told = call("schema", "odd.csv", "-o", "draft.json")
+    told = call("schema", "odd.csv", "-o", "draft.json", "--replace")
     assert "left out b" in told.out
 
 

@@ -21,7 +21,9 @@ def test_new_people_are_added(folder: Path, call: Call) -> None:
     assert joint is not None
     assert [part.guarantee.epsilon for part in joint.parts] == [1.0, 0.5]
     sf.Ledger("l.db").open("new", 1, 1e-6)
-    found = document(call(*UPDATE, "--new-people", "--ledger", "l.db", "--dataset", "new", "--json"))
+    again = (*UPDATE, "--new-people", "--ledger", "l.db", "--dataset", "new", "--json")
+    assert "new.sfumato is there already" in call(*again).err
+    found = document(call(*again, "--replace"))
     (entry,) = sf.Ledger("l.db").accounts()[0].counted
     assert found["guarantee"]["joint"]["parts"][1]["guarantee"]["entry"] == entry.id
 

@@ -12,11 +12,13 @@ from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
 from sfumato.cli.verb_command import completing
 from sfumato.errors import ArgumentError
+from sfumato.text import one_line
 
 if TYPE_CHECKING:
     from sfumato.asking import Estimate, Estimates
     from sfumato.release.release import Release
 
+OF_ROWS = ", of rows that count, "  # in an estimand: what comes before is the question
 QUESTIONS = {  # what follows each, and which options it takes
     "count": ((), ("where",)),
     "share": ((), ("where",)),
@@ -62,9 +64,7 @@ def ask(
     if as_json:
         print_json({"question": question, "words": words or [], **told, "answer": found.data()})
     else:
-        print(found)
-        for line in _notes(found):
-            print(line)
+        print("\n".join(told_lines(found, by)))
 
 
 def arguments(question: str, words: Sequence[str], given: Mapping[str, str | None]) -> list[Any]:
@@ -77,10 +77,19 @@ def arguments(question: str, words: Sequence[str], given: Mapping[str, str | Non
         raise ArgumentError(f"{question} takes {_number(len(wanted))}: {told}")
     wrong = [name for name, value in given.items() if value is not None and name not in options]
     if wrong:
-        raise ArgumentError(f"{question} takes no --{wrong[0]}")
+        raise ArgumentError(f"{question} takes no --{wrong[0]}{_instead(question, wrong[0], given)}")
     if question == "share" and given.get("where") is None:
         raise ArgumentError("a share is of the rows for which something holds: give it by --where")
     return [_number_of(word) if name == "q" else word for name, word in zip(wanted, words, strict=True)]
+
+
+def _instead(question: str, option: str, given: Mapping[str, str | None]) -> str:
+    """What asks about groups, where a question takes none."""
+    if option != "by" or question not in ("count", "share", "quantile"):
+        return ""
+    column = given["by"]
+    one = f"{question} ... --where \"{column} == '...'\" asks about one group"
+    return f": {one}" + (f", `table {column} OTHER` counts all groups of two columns" if question != "quantile" else "")
 
 
 def _number(count: int) -> str:
@@ -100,9 +109,28 @@ def answer(made: Release, question: str, taken: list[Any], options: Mapping[str,
     return found
 
 
-def _notes(found: Estimate | Estimates) -> list[str]:
-    """What an estimate rests on, under it."""
+def told_lines(found: Estimate | Estimates, by: str | None = None) -> list[str]:
+    """What was asked, the number with its interval, and what both are about.
+
+    Args:
+        found: The answer.
+        by: The column whose values are groups, if there is one.
+
+    Returns:
+        Lines for a screen.
+    """
     from sfumato.asking import Estimate
 
     first = found if isinstance(found, Estimate) else next(iter(found), None)
-    return [f"  from {', '.join(first.rests_on)}"] if first is not None and first.rests_on else []
+    if first is None:
+        return [str(found)]
+    subject, _, read = first.estimand.partition(OF_ROWS)
+    if isinstance(found, Estimate):
+        lines = [f"{subject}: {found.shown()}"]
+    else:
+        lines = [subject if by is None else f"{subject}, by {one_line(by)}", *str(found).splitlines()[1:]]
+    if first.interval is not None:
+        whose = "the table" if first.about == "table" else "the population"
+        lines.append(f"  {100 * first.level:g} of 100 such intervals hold the number of {whose} itself, without noise")
+    lines += [f"  of rows that count, {read}"] if read else []
+    return lines + ([f"  from {', '.join(first.rests_on)}"] if first.rests_on else [])

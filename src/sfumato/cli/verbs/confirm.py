@@ -39,11 +39,14 @@ def confirm(
     from sfumato.schema.schema import Schema
 
     draft = Schema.load(schema)
+    screen = sys.stderr if as_json else sys.stdout  # questions are no part of a result
+    told = [SAY_YES_TO]
     if accept is not None:
+        before = len(draft.unconfirmed)
         draft = accepted(draft, [kind.strip() for kind in accept.split(",") if kind.strip()])
         draft.save(schema)
-    screen = sys.stderr if as_json else sys.stdout  # questions are no part of a result
-    print(SAY_YES_TO, file=screen)
+        told.append(f"{before - len(draft.unconfirmed)} facts taken as public at once: {accept}")
+    print("\n".join(told), file=screen)
     try:
         asked, draft = _walk(draft, schema, screen)
     except KeyboardInterrupt:
@@ -55,19 +58,23 @@ def confirm(
         return
     state = f"{left} facts are left: sfumato confirm goes on" if left else "nothing is left: fit accepts it"
     print(f"{asked} questions answered; {state}")
+    if not left:
+        print(f"next: sfumato check DATA --schema {shlex.quote(str(schema))}")
 
 
 def _walk(draft: Schema, path: Path, screen: TextIO) -> tuple[int, Schema]:
     """Ask until all is answered or the answers end; how many were answered, and the schema."""
-    from sfumato.drafting.confirming import answered, questions, separate
+    from sfumato.drafting.confirming import answered, answers_to, questions, separate, taken
 
-    waiting = deque(questions(draft))
+    waiting, hinted = deque(questions(draft)), set()
     total, place, asked = len(waiting), 1, 0
     if waiting:
         print(HELP, file=screen)
     while waiting:
         question = waiting.popleft()
-        answer = _ask(question, place, total, screen)
+        kind, hint = answers_to(draft, question)
+        answer = _ask(question, place, total, "" if kind in hinted else hint, screen)
+        hinted.add(kind)
         if answer is None or answer.lower() in ("q", "quit"):
             break
         if answer.lower() == "each" and question.can_be_parted:
@@ -83,14 +90,17 @@ def _walk(draft: Schema, path: Path, screen: TextIO) -> tuple[int, Schema]:
                 continue
             draft.save(path)
             asked += 1
+            print(f"  {taken(draft, question)}", file=screen)
         place += 1
     return asked, draft
 
 
-def _ask(question: Question, place: int, total: int, screen: TextIO) -> str | None:
-    """The answer to a question; None where there are no more."""
+def _ask(question: Question, place: int, total: int, hint: str, screen: TextIO) -> str | None:
+    """The answer to a question; None where there are no more. What may be answered is said once of each kind."""
     keys = f"  [{' '.join(question.keys)}]" if question.keys else ""
     print(f"{place} of {total}  {question.text}{keys}", file=screen)
+    if hint:
+        print(f"  (or {hint})", file=screen)
     print("> ", end="", file=screen, flush=True)
     line = sys.stdin.readline()
     if not sys.stdin.isatty():

@@ -14,9 +14,9 @@ from sfumato.cli.interrupts import interruptible, unfinished
 from sfumato.cli.mechanism_options import chosen
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Adjacency, Data, Delta, Json, Mechanism, Rows
+from sfumato.cli.parameters import Adjacency, Data, Delta, Json, Mechanism, Replace, Rows
 from sfumato.cli.progress import Reach, rounds, training, working
-from sfumato.cli.releases import release_data
+from sfumato.cli.releases import release_data, worth_lines
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ def fit(
     insecure_seed: Annotated[
         int | None, typer.Option(help="Repeatable noise, for tests: the release then has NO guarantee.")
     ] = None,
+    replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
     """Release a private table. Each call spends anew: see `sfumato check` first."""
     from sfumato.api import fit as run
     from sfumato.api import plan as make
-    from sfumato.files import check_writable
     from sfumato.ledger.ledger import Ledger
     from sfumato.release.unread import unread_lines
     from sfumato.schema.schema import Schema
@@ -66,8 +66,7 @@ def fit(
         config = replace(config, training=None)  # which begins once the file holds what was bought
     counted_in = None if ledger is None else Ledger(ledger)
     check_output(output, counted_in)
-    check_writable(output)
-    claim = Claim(output)
+    claim = Claim(output, replace_file)
     source, notes = opened(context, data), entry_notes(context)
     with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN), unfinished(claim):
         release = run(
@@ -90,7 +89,8 @@ def fit(
     if as_json:
         print_json({"output": str(claim.path)} | release_data(release) | {"see": SEE_CHECK})
     else:
-        print("\n".join([f"wrote {claim.path}", str(release.guarantee), *unread_lines(release.unread), SEE_CHECK]))
+        told = [*worth_lines(release), *unread_lines(release.unread), SEE_CHECK]
+        print("\n".join([f"wrote {claim.path}", str(release.guarantee), *told]))
 
 
 def check_output(output: Path, ledger: Ledger | None) -> None:

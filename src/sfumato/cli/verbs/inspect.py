@@ -10,9 +10,9 @@ import typer
 
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
-from sfumato.cli.releases import followed_tables, release_data
+from sfumato.cli.releases import followed_tables, release_data, worth_lines
 from sfumato.reporting.promise import promise
-from sfumato.text import one_line
+from sfumato.text import one_line, rounded_up
 
 if TYPE_CHECKING:
     from sfumato.guarantee import Guarantee
@@ -44,6 +44,8 @@ def _print_release(made: Release) -> None:
     scope = f" It {_scope(guarantee)}." if guarantee.secure else ""
     told = promise(guarantee, shows_rows=_shows_rows(made)) + scope
     print(fill(told, TOLD_WIDTH, initial_indent=INDENT, subsequent_indent=INDENT, break_long_words=False))
+    for line in worth_lines(made):
+        print(f"\nWorth      {line}")
     print("\nWhat was asked of the rows, with noise:")
     _print_spends(guarantee)
     for slices in guarantee.slices:
@@ -75,10 +77,10 @@ def _print_spends(guarantee: Guarantee) -> None:
     """What each question cost; of a merged release part by part."""
     if guarantee.joint is None:
         for spend in guarantee.spends:
-            print(f"  {one_line(spend.name):<16} mu {spend.mu:.4f}")
+            print(f"  {one_line(spend.name):<16} mu {rounded_up(spend.mu, 5)}")
         return
     for number, part in enumerate(guarantee.joint.parts, start=1):
-        spent = ", ".join(f"{one_line(spend.name)} mu {spend.mu:.4f}" for spend in part.guarantee.spends)
+        spent = ", ".join(f"{one_line(spend.name)} mu {rounded_up(spend.mu, 5)}" for spend in part.guarantee.spends)
         print(f"  release {number}, of people {part.people + 1}: {spent}")
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.claim import RELEASE, spare_release
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Json
 from sfumato.errors import ArgumentError
@@ -26,7 +27,8 @@ def layout(
     from sfumato.api import load
     from sfumato.mechanisms.shared_layout import SharedLayout
 
-    if source.suffix == ".sfumato":
+    spare_release(output)
+    if source.suffix == RELEASE:
         if epsilon is not None or delta is not None or rows is not None:
             raise ArgumentError("a release has settled its layout: leave --epsilon, --delta and --rows out")
         made = SharedLayout.of_release(load(source))

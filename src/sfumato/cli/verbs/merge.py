@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.claim import claim_name
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Json
+from sfumato.cli.parameters import Json, Replace
 from sfumato.cli.progress import steps, working
 from sfumato.cli.releases import check_apart, release_data
 
@@ -19,16 +20,16 @@ def merge(
     same_people: Annotated[
         bool, typer.Option("--same-people", help="They are of the same table: sharpen them; the guarantees compose.")
     ] = False,
+    replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
     """Put releases of different people together, as one. Reads no row and costs no privacy."""
     from sfumato.api import load
-    from sfumato.files import check_writable
     from sfumato.merging import merge as run
     from sfumato.progress import listening
 
     check_apart(output, releases)
-    check_writable(output)
+    claim_name(output, replace_file)
     with working("merging") as reach, listening(steps(reach)):
         made = run([load(path) for path in releases], same_people=same_people)
         made.save(output)

@@ -12,6 +12,7 @@ from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Delta, Json, Mechanism, Rows
 from sfumato.cli.wish_options import wanted
 from sfumato.errors import ArgumentError
+from sfumato.text import one_line, rounded_up
 
 if TYPE_CHECKING:
     from sfumato.mechanisms import Plan
@@ -34,9 +35,10 @@ def plan(
     rows: Rows = None,
     adjacency: Adjacency = "add-remove",
     plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
+    details: Annotated[bool, typer.Option("--details", help="Show too how the budget is divided, and why.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a fit would ask, what it would tell of one person, and how sure its numbers would be. Touches no data.
+    """Show what a fit would cost: what it would tell of one person, and how sure its numbers would be. Touches no data.
 
     Without --epsilon, wishes (--max-advantage, --tpr-at, --count-within, --mean) are solved for it.
     """
@@ -44,25 +46,27 @@ def plan(
     from sfumato.planning.outlook import outlook
     from sfumato.planning.periods import Periods
     from sfumato.planning.wishes import epsilon_for
+    from sfumato.schema.schema import Schema
 
+    known = Schema.load(schema)
     asks = wanted(context)
     guesses, wishes = asks.guesses, asks.wishes
     asked: dict[str, Any] = {"mechanism": chosen(context, mechanism), "adjacency": adjacency, "rows": rows}
     values = _epsilons(epsilon, wishes)
-    solved = None if wishes is None else epsilon_for(schema, wishes, delta=delta, **asked)
-    plans = [make(schema, epsilon=e, delta=delta, **asked) for e in (values if solved is None else [solved.epsilon])]
+    solved = None if wishes is None else epsilon_for(known, wishes, delta=delta, **asked)
+    plans = [make(known, epsilon=e, delta=delta, **asked) for e in (values if solved is None else [solved.epsilon])]
     outlooks = [outlook(each, guesses) for each in plans]
     over = [None if asks.periods is None else Periods.of(each, asks.periods, asks.stays) for each in plans]
     if plot is not None:
         from sfumato.mechanisms.plan_plot import draw_plans, sweep
 
-        draw_plans([make(schema, epsilon=value, delta=delta, **asked) for value in sweep(plans)], plans, plot)
+        draw_plans([make(known, epsilon=value, delta=delta, **asked) for value in sweep(plans)], plans, plot)
     if as_json:
         print_json([_plan_data(*each, solved) for each in zip(plans, outlooks, over, strict=True)])
         return
     if solved is not None:
         print(f"{solved} (at {plans[0].rows} rows{'' if rows else ', a guess: give --rows'})\n")
-    _print_plans(plans, outlooks)
+    _print_plans(plans, outlooks, known.label, details)
     if told := dict.fromkeys(line for each in over if each is not None for line in each.lines()):
         print("\n" + "\n".join(told))
     print("\nNo data was touched.")
@@ -109,22 +113,44 @@ def _plan_data(made: Plan, meant: Outlook, over: Periods | None, solved: Epsilon
     }
 
 
-def _print_plans(plans: list[Plan], outlooks: list[Outlook]) -> None:
+def _print_plans(plans: list[Plan], outlooks: list[Outlook], label: str | None, details: bool) -> None:
     first = plans[0]
-    print(f"{first.columns} columns in {first.cells} cells, {first.classes} classes, a guess of {first.rows} rows")
+    print(f"{first.columns} columns in {first.cells} cells{_label(first, label)}, a guess of {first.rows} rows")
     print(f"adjacency {first.adjacency}, delta {first.delta:g}\n")
-    for name, cells in [*_table(plans), *_meaning(outlooks)]:
+    _print_table([*_budget(plans), *_meaning(outlooks)])
+    if details:
+        _print_details(plans)
+    else:
+        print("(--details: how the budget is divided)")
+    for each in outlooks:
+        print("\n" + "\n".join(each.lines() if len(plans) == 1 else [f"epsilon {each.risk.epsilon:g}: {each.verdict}"]))
+
+
+def _print_table(lines: list[tuple[str, list[str]]]) -> None:
+    for name, cells in lines:
         print(f"{name:<{NAME_WIDTH}}" + "".join(f"{cell:>{CELL_WIDTH}}" for cell in cells))
-    for name, purpose in _purposes(plans).items():
+
+
+def _print_details(plans: list[Plan]) -> None:
+    """How the budget is divided, and what each part of it is for."""
+    first = plans[0]
+    print()
+    _print_table(_division(plans))
+    long = {name: note for name, note in first.notes.items() if not _fits(note)}
+    for name, purpose in (_purposes(plans) | long).items():
         print(f"\n{name}: {purpose}", end="")
-    for name, note in first.notes.items():
-        if not _fits(note):
-            print(f"\n{name}: {note}", end="")
     print()
     if first.expected_kl:
         print("\nKL is the loss in nats a row against the same model without noise.")
-    for each in outlooks:
-        print("\n" + "\n".join(each.lines() if len(plans) == 1 else [f"epsilon {each.risk.epsilon:g}: {each.verdict}"]))
+
+
+def _label(made: Plan, label: str | None) -> str:
+    """What becomes of the label: every column is counted for each of its classes, or it is a column like others."""
+    if label is None:
+        return ""
+    if made.layout.label is None:
+        return f" (the label {one_line(label)} is one of them)"
+    return f" for each of the {made.classes} classes of {one_line(label)}"
 
 
 def _meaning(outlooks: list[Outlook]) -> list[tuple[str, list[str]]]:
@@ -133,10 +159,15 @@ def _meaning(outlooks: list[Outlook]) -> list[tuple[str, list[str]]]:
     return [(name, [each.get(name, "-") for each in cells]) for name in cells[0]]
 
 
-def _table(plans: list[Plan]) -> list[tuple[str, list[str]]]:
-    """What the plans are compared by: one line a number, one column a plan."""
+def _budget(plans: list[Plan]) -> list[tuple[str, list[str]]]:
+    """What the plans would spend: one line a number, one column a plan."""
+    return [("epsilon", [f"{p.epsilon:g}" for p in plans]), ("mu (Gaussian DP)", [rounded_up(p.mu, 5) for p in plans])]
+
+
+def _division(plans: list[Plan]) -> list[tuple[str, list[str]]]:
+    """On what the plans would spend it, and what would be lost."""
     first = plans[0]
-    lines = [("epsilon", [f"{p.epsilon:g}" for p in plans]), ("mu (Gaussian DP)", [f"{p.mu:.5f}" for p in plans])]
+    lines = []
     for name in _purposes(plans):
         shares = [sum(each.share for each in p.repeats(name)) for p in plans]
         lines.append((f"share of {name}", [f"{share:.0%}" if share else "-" for share in shares]))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.claim import spare_release
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
 
@@ -26,6 +27,7 @@ def report(
     from sfumato.reporting.document import report as make_report
 
     check_writable(output)
+    spare_release(output)
     made = load(release)
     with working("writing the report") as reach:
         advance = counted(reach, len(made.schema.columns))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.claim import spare_release
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json, RowFormat
 from sfumato.cli.progress import counted, working
@@ -43,6 +44,7 @@ def sample(
         raise ArgumentError("--json and -o - would both print on stdout; give one of them")
     if n is None and draws is None:
         raise ArgumentError("give -n, the number of rows; only --draws has a number of its own")
+    spare_release(output)
     made, held = load(release), _given(given or [])
     if draws is not None:
         written = _write_draws(made, draws, n, seed, held, where, output, kind)

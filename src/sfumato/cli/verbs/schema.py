@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.claim import claim_name
 from sfumato.cli.opening import opening
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Data, Json
+from sfumato.cli.parameters import Data, Json, Replace
 from sfumato.cli.progress import working
 
 DRAFT_IS_PRIVATE = "PRIVATE: read off the rows, without noise. Do not publish it before it is confirmed."
@@ -31,6 +32,7 @@ def schema(
     codebook: Annotated[
         Path | None, typer.Option(help="A CSV file of public facts: column, and value or min and max.")
     ] = None,
+    replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
     """Draft a schema by looking at a table. The draft is private until you confirm it.
@@ -40,6 +42,7 @@ def schema(
     """
     from sfumato.drafting.draft import draft, told
 
+    claim_name(output, replace_file)
     with working("reading the table") as reach:
         found = draft(
             data,
@@ -62,14 +65,22 @@ def schema(
         print(line)
     print("PRIVATE DRAFT: what is above and in the file was read off rows. Say what of it is public:")
     print(f"  {shlex.join(['sfumato', 'confirm', str(output)])}")
-    print("then fit it:")
-    print(f"  {_fit_line(data, output, found.options)}")
+    print("then see what of the table it cannot read (private), choose epsilon, and spend it once:")
+    for line in _next_lines(data, output, found.options):
+        print(f"  {line}")
+    print("ROWS is a public guess at the number of rows, a round one that you would name without the table.")
 
 
-def _fit_line(data: str, output: Path, options: Mapping[str, Any]) -> str:
-    """The command that fits the table by the schema."""
-    words = ["sfumato", "fit", data, "--schema", str(output)]
+def _next_lines(data: str, output: Path, options: Mapping[str, Any]) -> list[str]:
+    """The commands that come after a confirmed draft."""
+    table = [data, "--schema", str(output)]
     for name, value in options.items():
         flag = f"--{FLAGS.get(name, name).replace('_', '-')}"
-        words += [flag] if value is True else [flag, str(value)]
-    return shlex.join([*words, "--epsilon", "1", "--delta", "1e-6", "-o", "release.sfumato"])
+        table += [flag] if value is True else [flag, str(value)]
+    guess, release = ["--rows", "ROWS"], output.with_suffix(".sfumato")
+    words = [
+        ["check", *table],
+        ["plan", str(output), *guess, "--epsilon", "0.5,1,2", "--delta", "1e-6"],
+        ["fit", *table, *guess, "--epsilon", "1", "--delta", "1e-6", "-o", str(release)],
+    ]
+    return [shlex.join(["sfumato", *each]) for each in words]

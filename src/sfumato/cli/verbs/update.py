@@ -11,9 +11,9 @@ from sfumato.cli.claim import Claim
 from sfumato.cli.interrupts import interruptible
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Data, Delta, Json, Rows
+from sfumato.cli.parameters import Data, Delta, Json, Replace, Rows
 from sfumato.cli.progress import rounds, working
-from sfumato.cli.releases import check_apart, release_data
+from sfumato.cli.releases import check_apart, release_data, worth_lines
 from sfumato.cli.verbs.fit import NOTHING_WRITTEN, SEE_CHECK, check_output
 
 
@@ -38,11 +38,11 @@ def update(
     insecure_seed: Annotated[
         int | None, typer.Option(help="Repeatable noise, for tests: the release then has NO guarantee.")
     ] = None,
+    replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
     """Add rows of new people to a release: those who are in it already pay nothing. Each call spends anew."""
     from sfumato.api import load
-    from sfumato.files import check_writable
     from sfumato.ledger.ledger import Ledger
     from sfumato.merging import update as run
 
@@ -50,8 +50,7 @@ def update(
     counted_in = None if ledger is None else Ledger(ledger)
     check_output(output, counted_in)
     check_apart(output, [release])
-    check_writable(output)
-    claim = Claim(output)
+    claim = Claim(output, replace_file)
     source = opened(context, data)
     with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN):
         made = run(
@@ -70,4 +69,4 @@ def update(
     if as_json:
         print_json({"output": str(claim.path)} | release_data(made) | {"see": SEE_CHECK})
     else:
-        print(f"wrote {claim.path}\n{made.guarantee}\n{SEE_CHECK}")
+        print("\n".join([f"wrote {claim.path}", str(made.guarantee), *worth_lines(made), SEE_CHECK]))

@@ -88,3 +88,14 @@ def test_only_its_owner_may_read_a_private_file(tmp_path: Path) -> None:
             assert (tmp_path / "a.html").stat().st_mode & 0o777 == mode
     finally:
         os.umask(before)
+
+
+def test_a_pipe_is_not_done_away_with(tmp_path: Path) -> None:
+    """Nor a device: renaming a file to /dev/null would replace it for everybody."""
+    pipe = tmp_path / "rows.csv"
+    os.mkfifo(pipe)
+    (tmp_path / "link.csv").symlink_to(os.devnull)
+    for path in (pipe, tmp_path / "link.csv"):
+        with pytest.raises(OutputError, match="no ordinary file"), replacing(path):
+            pass
+    assert pipe.is_fifo()

@@ -55,6 +55,8 @@ def check_writable(path: str | Path) -> None:
     target = Path(path)
     if os.path.isdir(target):  # unlike Path's own, these say no to a name that no file can have
         raise OutputError(f"cannot write {target}: it is a folder")
+    if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe: renaming would do away with it
+        raise OutputError(f"cannot write {target}: it is no ordinary file; give another name")
     if not os.path.isdir(target.parent):
         raise OutputError(f"cannot write {target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK):

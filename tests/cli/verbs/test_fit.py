@@ -128,11 +128,11 @@ def test_a_table_of_groups(folder: Path, call: Call) -> None:
         seen = call("inspect", "g.sfumato")
         assert "  pixels           a group of 4 numbers, projection pca\n" in seen.out
         assert "px_1" not in seen.out
-        assert call("sample", "g.sfumato", "-n", 20, "-o", "rows.csv", "--given", "ill=yes").code == 0
+        assert call("sample", "g.sfumato", "-n", 20, "-o", "rows.csv", "--given", "ill=yes", "--replace").code == 0
         rows = pd.read_csv("rows.csv")
         assert list(rows) == ["ill", "px_0", "px_1", "px_2", "px_3"]
         assert set(rows["ill"]) == {"yes"}
-    refused = call("sample", "g.sfumato", "-n", 2, "-o", "no.csv", "--given", "px_1=3")
+    refused = call("sample", "g.sfumato", "-n", 2, "-o", "no.csv", "--given", "px_1=3", "--replace")
     assert refused.code == 2
     assert refused.err == "error: --given: 'px_1' is in a group; of columns in groups none can be fixed\n"
     assert not Path("no.csv").exists()

@@ -34,9 +34,9 @@ def test_sample_as_json_and_by_the_same_seed(folder: Path, call: Call) -> None:
     found = document(call(*arguments, "--seed", 1, "--json"))
     assert found == {"output": "rows.csv", "rows": 50, "columns": ["age", "town", "ill"]}
     once = Path("rows.csv").read_bytes()
-    call(*arguments, "--seed", 1)
+    call(*arguments, "--seed", 1, "--replace")
     assert Path("rows.csv").read_bytes() == once
-    call(*arguments)
+    call(*arguments, "--replace")
     assert Path("rows.csv").read_bytes() != once
 
 
@@ -89,3 +89,15 @@ def test_sample_draws_refused(options: tuple[object, ...], said: str, folder: Pa
     result = call("sample", "r.sfumato", *options)
     assert result.code != 0
     assert said in result.err
+
+
+@pytest.mark.parametrize("options", [("-n", 5), ("--draws", 2)])
+def test_rows_are_written_over_nothing_that_is_there(options: tuple[object, ...], folder: Path, call: Call) -> None:
+    """The private table may have the name that somebody gives to synthetic rows."""
+    mine = folder / ("rows.csv" if options[0] == "-n" else "rows-2.csv")
+    mine.write_text("private")
+    refused = call("sample", folder / "r.sfumato", *options, "-o", folder / "rows.csv")
+    assert refused.code == 2
+    assert f"{mine.name} is there already; give another name, or --replace" in refused.err
+    assert mine.read_text() == "private"
+    assert not (folder / "rows-1.csv").exists()

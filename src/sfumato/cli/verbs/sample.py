@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.claim import spare_release
+from sfumato.cli.claim import claim_name
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Json, RowFormat
+from sfumato.cli.parameters import Json, Replace, RowFormat
 from sfumato.cli.progress import counted, working
 from sfumato.errors import ArgumentError
 
@@ -34,6 +34,7 @@ def sample(
         int | None, typer.Option(help="Draw the population so often; each draw gets a file of its own: rows-1.csv, ...")
     ] = None,
     kind: RowFormat = None,
+    replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
     """Draw synthetic rows. Costs no privacy, however many."""
@@ -44,10 +45,14 @@ def sample(
         raise ArgumentError("--json and -o - would both print on stdout; give one of them")
     if n is None and draws is None:
         raise ArgumentError("give -n, the number of rows; only --draws has a number of its own")
-    spare_release(output)
+    if draws is not None and str(output) == STDOUT:
+        raise ArgumentError("--draws writes a file for each draw; give -o a name")
+    places = [output] if draws is None else _numbered(output, draws)
+    for place in places if str(output) != STDOUT else []:
+        claim_name(place, replace_file)  # the private table may be there
     made, held = load(release), _given(given or [])
     if draws is not None:
-        written = _write_draws(made, draws, n, seed, held, where, output, kind)
+        written = _write_draws(made, draws, n, seed, held, where, places, kind)
     else:
         assert n is not None
         with working("sampling") as reach:
@@ -71,26 +76,28 @@ def _write_draws(
     seed: int | None,
     given: dict[str, str],
     where: str | None,
-    output: Path,
+    places: list[Path],
     kind: str | None,
 ) -> dict[Path, int]:
-    """One file a draw, numbered before what its name ends in: the files, and how many rows each has."""
+    """One file a draw: the files, and how many rows each has."""
     from sfumato.release.population import draw_populations
-    from sfumato.rows_file import STDOUT, write_rows
+    from sfumato.rows_file import write_rows
 
-    if str(output) == STDOUT:
-        raise ArgumentError("--draws writes a file for each draw; give -o a name")
     if given:
         raise ArgumentError("draws are of whole rows: use --where in the place of --given")
-    name, dot, ends = output.name.partition(".")
     written = {}
     with working("drawing") as reach:
-        for number, each in enumerate(draw_populations(made, n, draws, seed), start=1):
-            path = output.with_name(f"{name}-{number}{dot}{ends}")
+        for number, (path, each) in enumerate(zip(places, draw_populations(made, n, draws, seed), strict=True), 1):
             write_rows(each.release.sample_batches(each.rows, each.seed, where=where), path, kind=kind)
             written[path] = each.rows
             reach(number / draws)
     return written
+
+
+def _numbered(output: Path, draws: int) -> list[Path]:
+    """A file a draw, numbered before what its name ends in."""
+    name, dot, ends = output.name.partition(".")
+    return [output.with_name(f"{name}-{number}{dot}{ends}") for number in range(1, draws + 1)]
 
 
 def _given(pairs: list[str]) -> dict[str, str]:

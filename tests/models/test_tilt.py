@@ -81,3 +81,22 @@ def test_tables_of_zeros_are_told_from_those_that_weigh() -> None:
     weighing, zeros = made.with_tables([(0, 1)]).split()
     assert (weighing.tables, weighing.weights.tolist()) == (((2,), (0, 1)), [1.0, -np.inf, *[0.0] * 6])
     assert (zeros.tables, zeros.weights.tolist()) == (((0,), (1,)), [0.0, -np.inf, 0.0, 0.0, -np.inf])
+
+
+@pytest.mark.parametrize("most", [1, 8, 1 << 12])
+def test_merged_tables_give_rows_the_same_weights(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.models.tilt.MERGED_CELLS", most)
+    made = tilt(2)
+    made = made.reweighted(np.where(np.arange(made.cells) % 11 == 3, -np.inf, made.weights), ceiling=2.0)
+    merged = made.merged()
+    *codes, labels = cells(2)
+    levels = made.levels_of(codes, labels)
+    np.testing.assert_allclose(merged.log_weights(levels), made.log_weights(levels), rtol=0, atol=1e-12)
+    assert merged.ceiling == made.ceiling
+    assert len(merged.tables) < len(made.tables)  # some are of columns that others have too
+    assert len(merged.tables) == 1 or most < 1 << 12
+
+
+def test_no_tables_are_merged_to_none() -> None:
+    made = Tilt((np.arange(2),), 2, (), np.zeros(0))
+    assert made.merged().tables == ()

@@ -162,6 +162,19 @@ def test_batches_are_the_same_rows(release: sf.Release) -> None:
     pd.testing.assert_frame_equal(joined, release.sample(n, seed=2), check_dtype=False)
 
 
+def test_the_same_rows_come_from_any_number_of_threads(release: sf.Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.release.release.BATCH_ROWS", 50)
+    drawn = []
+    for cores in (1, 2, 5):
+        monkeypatch.setattr("sfumato.cores.core_count", lambda cores=cores: cores)
+        drawn.append(release.sample(320, seed=2))
+    pd.testing.assert_frame_equal(drawn[0], drawn[1])
+    pd.testing.assert_frame_equal(drawn[0], drawn[2])
+    pd.testing.assert_frame_equal(drawn[0].head(50), release.sample(50, seed=2))
+    heights = drawn[0]["height"].to_numpy().reshape(-1, 40)
+    assert len(np.unique(heights)) == heights.size  # no batch has the random numbers of another
+
+
 def test_no_rows_at_all(release: sf.Release) -> None:
     empty = release.sample(0)
     assert len(empty) == 0

@@ -8,8 +8,9 @@ log-odds. A category then needs one latent coordinate, not one per level. Decodi
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from scipy.special import logsumexp, ndtr, ndtri
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
 from sfumato.encoding.boxes import LOG_SQRT_2PI, Boxes
 from sfumato.encoding.marginals import Marginals
+from sfumato.encoding.thresholds import Thresholds
 from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray, Layout
 
 if TYPE_CHECKING:
@@ -139,6 +141,15 @@ class ColumnScores:
         return np.stack([self.law(k).quantile(row) for k, row in enumerate(self.cdf)])
 
     @cached_property
+    def _shares(self) -> tuple[Thresholds, ...]:
+        """By class, the masses of the bins before each but the first."""
+        return tuple(Thresholds(row[1:]) for row in self.cdf)
+
+    @cached_property
+    def _inner_edges(self) -> tuple[Thresholds, ...]:
+        return tuple(Thresholds(row[1:-1]) for row in self.edges)
+
+    @cached_property
     def in_order(self) -> FloatArray:
         """The score of each bin, in the latent order."""
         return ndtri((self.cdf[:, :-1] + self.cdf[:, 1:]) / 2.0)
@@ -182,12 +193,12 @@ class ColumnScores:
     def bins_at(self, latent: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
         """The bin that each latent value of class k falls in, and how far into it (0 to 1)."""
         u = self.law(k).cdf(latent)
-        place = np.clip(np.searchsorted(self.cdf[k], u, "right") - 1, 0, len(self.order) - 1)
+        place = np.minimum(self._shares[k].not_above(u), len(self.order) - 1)
         return self.order[place], self._position(u, place, k)
 
     def codes_at(self, latent: FloatArray, k: int) -> IntArray:
         """The bin that each latent value of class k falls in: `bins_at` by thresholds, which is faster."""
-        return self.order.take(np.searchsorted(self.edges[k][1:-1], latent, "right"))
+        return self.order.take(self._inner_edges[k].not_above(latent))
 
     def position_in(self, latent: FloatArray, codes: IntArray, k: int) -> FloatArray:
         """How far into its bin, which is known, each latent value of class k is (0 to 1)."""
@@ -294,26 +305,31 @@ class Scores:
 
     def decode(self, latent: FloatArray, labels: IntArray, bins: Sequence[Bins]) -> list[pd.Series[Any]]:
         """The columns of latent rows of the given classes, in the schema's types."""
-        placed = (self._place(c, latent, labels) for c in range(len(self.columns)))
-        return [b.decode(*place) for b, place in zip(bins, placed, strict=True)]
+        return [b.decode(*place) for b, place in zip(bins, self._places(latent, labels), strict=True)]
 
     def codes(self, latent: FloatArray, labels: IntArray) -> list[IntArray]:
         """The bins of latent rows of the given classes, column by column."""
-        return [self._place(c, latent, labels)[0] for c in range(len(self.columns))]
+        return [codes for codes, _ in self._places(latent, labels)]
 
-    def _place(self, c: int, latent: FloatArray, labels: IntArray) -> tuple[IntArray, FloatArray]:
-        codes, position = np.empty(len(labels), dtype=np.int64), np.empty(len(labels))
-        for k in range(self.classes):
-            mine = labels == k
-            codes[mine], position[mine] = self.columns[c].bins_at(latent[mine, c], k)
-        return codes, position
+    def _places(self, latent: FloatArray, labels: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+        """The bins of every column, and how far into them rows are; rows of a class are looked at together."""
+        order = np.argsort(labels, kind="stable")
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        ends = np.searchsorted(labels[order], np.arange(self.classes + 1))
+        runs = [slice(*each) for each in itertools.pairwise(ends)]
+        by_class = np.ascontiguousarray(latent[order].T)
+        for column, coordinate in zip(self.columns, by_class, strict=True):
+            found = [column.bins_at(coordinate[run], k) for k, run in enumerate(runs)]
+            codes, position = (np.concatenate(part) for part in zip(*found, strict=True))
+            yield codes.take(back), position.take(back)
 
     def boxes(
         self, codes: Sequence[IntArray], values: Sequence[FloatArray | None], bins: Sequence[Bins], k: int
     ) -> Boxes:
         """The latent intervals of cells' bins in class k, or points where a bin spreads its mass over an interval."""
         shape = (len(codes[0]), len(codes))
-        low, high = np.empty(shape), np.empty(shape)
+        low, high = np.empty(shape, order="F"), np.empty(shape, order="F")
         is_point = np.zeros(shape, dtype=bool)
         change = np.zeros(shape[0])
         for c, (code, value, b) in enumerate(zip(codes, values, bins, strict=True)):

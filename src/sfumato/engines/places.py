@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
+from sfumato.cores import core_count
 from sfumato.errors import ArgumentError
 
 
@@ -35,11 +35,4 @@ class Local:
     @property
     def threads(self) -> int:
         """How many threads that is here."""
-        return self.workers or _cores()
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+        return self.workers or core_count()

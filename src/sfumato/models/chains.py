@@ -186,11 +186,12 @@ class Chains:
         """Rows of the mixture by component, under the condition but for an adapted label that is held."""
         if self.condition is None:
             component = self.mixture.sample_components(n, rng)
-            latent = self.mixture.sample(component, rng)
+            order, ordered = self.mixture.sample_in_order(component, rng)  # neighbours share a class
         else:
-            component, latent = self.condition.sample(self.mixture, n, rng)
-        order = np.argsort(component, kind="stable")  # neighbours share a class
-        component, latent = component[order], np.ascontiguousarray(latent[order].T)
+            component, drawn = self.condition.sample(self.mixture, n, rng)
+            order = np.argsort(component, kind="stable")
+            ordered = drawn[order]
+        component, latent = component[order], np.ascontiguousarray(ordered.T)
         own = self.mixture.component_class[component]
         codes = np.empty(latent.shape, np.int32)
         for k, run in _runs(own):
@@ -436,9 +437,11 @@ def _step(weights: FloatArray, most: float) -> float:
     if len(possible) == 0:
         raise ArgumentError(f"none of {len(weights)} rows drawn is where rows can be: the mixture gives it no mass")
 
+    below = possible - possible.max()
+
     def is_effective(step: float) -> bool:
-        log = step * possible
-        return bool(np.exp(2 * logsumexp(log) - logsumexp(2 * log)) >= STAGING.effective * len(possible))
+        share = np.exp(step * below)
+        return bool(share.sum() ** 2 >= STAGING.effective * len(possible) * (share @ share))
 
     if is_effective(most):
         return most

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import log_ndtr, ndtr, ndtri
-from scipy.stats import qmc
 
 from sfumato.encoding.boxes import LOG_SQRT_2PI, Boxes
+from sfumato.models.box_integrals import between, log_masses, sobol_points
 from sfumato.schema.layout import FloatArray, IntArray
 
+BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+
 DRAWS_LOG2 = 4  # 16 points for the integral over a box
-WEIGHED_AT_ONCE = 4096  # rows
 GIBBS_SWEEPS = 25
-UNDERFLOW = 37.0  # beyond this the normal tail underflows
 
 
 @dataclass(frozen=True)
@@ -105,11 +106,22 @@ class GaussianMixture:
 
     def sample(self, components: IntArray, rng: np.random.Generator) -> FloatArray:
         """One latent row for each given component."""
+        order, ordered = self.sample_in_order(components, rng)
+        found = np.empty_like(ordered, order="C")
+        found[order] = ordered
+        return found
+
+    def sample_in_order(self, components: IntArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+        """The same rows by component: which row each one is, and the rows, whose columns lie together in memory."""
         z = rng.standard_normal((len(components), self.dim))
-        for c in range(self.components):
-            mine = components == c
-            z[mine] = self.scales[c] * (z[mine] @ self.factors[self._shape(c)].T) + self.means[c]
-        return z
+        order = np.argsort(components, kind="stable")
+        ends = np.searchsorted(components[order], np.arange(self.components + 1))
+        found = np.empty_like(z, order="F")
+        for c, (start, end) in enumerate(pairwise(ends)):
+            mine = z[order[start:end]] @ self.factors[self._shape(c)].T
+            mine *= self.scales[c]
+            np.add(mine, self.means[c], out=found[start:end])
+        return order, found
 
     def log_joint(self, latent: FloatArray) -> FloatArray:
         """(rows, classes): the log density of latent rows together with each class."""
@@ -143,7 +155,7 @@ class GaussianMixture:
         c: int,
         low: FloatArray,
         high: FloatArray,
-        is_point: np.ndarray[Any, np.dtype[np.bool_]],
+        is_point: BoolArray,
         draws_log2: int = DRAWS_LOG2,
     ) -> FloatArray:
         """Log probability under component c of a box for each row (a density in the point coordinates).
@@ -153,18 +165,24 @@ class GaussianMixture:
         importance sampler of Geweke, Hajivassiliou and Keane on a fixed set of quasi-random points, so the
         answer is the same each time, and no row's depends on the others.
         """
-        uniform = _points(self.dim, draws_log2)
+        uniform = sobol_points(self.dim, draws_log2)
         found = np.empty(len(low))
-        patterns, which = np.unique(is_point, axis=0, return_inverse=True)
-        for p, pattern in enumerate(patterns):
+        for pattern, mine in alike(is_point):
             order = np.argsort(~pattern, kind="stable")  # exact coordinates first: less to integrate
             factor = np.asarray(np.linalg.cholesky(self.covariance(c)[np.ix_(order, order)]), dtype=np.float64)
-            mine = np.flatnonzero(which.ravel() == p)
-            for start in range(0, len(mine), WEIGHED_AT_ONCE):
-                rows = mine[start : start + WEIGHED_AT_ONCE]
-                box = (low[rows] - self.means[c])[:, order], (high[rows] - self.means[c])[:, order]
-                found[rows] = _ghk(factor, *box, int(pattern.sum()), uniform)
+            starts, ends = ((edge[mine] - self.means[c])[:, order].T for edge in (low, high))
+            found[mine] = log_masses(factor, starts, ends, int(pattern.sum()), uniform)
         return found
+
+
+def alike(marks: BoolArray) -> Iterator[tuple[BoolArray, IntArray | slice]]:
+    """The rows that have the same columns marked: which columns, and which rows."""
+    if not marks.any():
+        yield np.zeros(marks.shape[1], dtype=bool), slice(None)
+        return
+    patterns, which = np.unique(np.packbits(marks, axis=1), axis=0, return_inverse=True)
+    for p, packed in enumerate(patterns):
+        yield np.unpackbits(packed, count=marks.shape[1]).astype(bool), np.flatnonzero(which.ravel() == p)
 
 
 def _sample_box(
@@ -176,56 +194,12 @@ def _sample_box(
     e = np.empty((n, dim))
     for j in range(dim):
         centre = e[:, :j] @ factor[j, :j]
-        e[:, j] = _between((low[j] - centre) / factor[j, j], (high[j] - centre) / factor[j, j], rng.random(n))
+        e[:, j] = between((low[j] - centre) / factor[j, j], (high[j] - centre) / factor[j, j], rng.random(n))
     z = e @ factor.T
     precision = np.linalg.inv(covariance)
     for _ in range(GIBBS_SWEEPS if dim > 1 else 0):
         for j in range(dim):
             scale = 1.0 / np.sqrt(precision[j, j])
             centre = z[:, j] - z @ precision[j] / precision[j, j]
-            z[:, j] = centre + scale * _between((low[j] - centre) / scale, (high[j] - centre) / scale, rng.random(n))
+            z[:, j] = centre + scale * between((low[j] - centre) / scale, (high[j] - centre) / scale, rng.random(n))
     return z
-
-
-def _between(a: FloatArray, b: FloatArray, uniform: FloatArray) -> FloatArray:
-    """Standard normals between a and b, by inverting the CDF in the lower tail, where it keeps its digits."""
-    flip = a > 0
-    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-    drawn = ndtri(ndtr(a) + uniform * (ndtr(b) - ndtr(a)))
-    inside = np.clip(drawn, np.maximum(a, -UNDERFLOW), np.minimum(b, UNDERFLOW))
-    return np.where(flip, -inside, inside)
-
-
-def _points(dim: int, draws_log2: int) -> FloatArray:
-    """A fixed scrambled Sobol set, moved off the edges of the unit cube."""
-    points = qmc.Sobol(dim, seed=0).random_base2(draws_log2)
-    return np.clip(points, 2.0**-20, 1.0 - 2.0**-20)
-
-
-def _ghk(factor: FloatArray, low: FloatArray, high: FloatArray, points: int, uniform: FloatArray) -> FloatArray:
-    """Log probability of boxes whose first `points` coordinates are exact."""
-    rows, dim = low.shape
-    draws = len(uniform)
-    e = np.zeros((dim, rows, draws))
-    log_weight = np.zeros((rows, draws))
-    for j in range(dim):
-        centre = np.tensordot(factor[j, :j], e[:j], axes=1) if j else np.zeros((rows, draws))
-        scale = factor[j, j]
-        a = (low[:, j][:, None] - centre) / scale
-        if j < points:
-            log_weight += -(a**2) / 2.0 - LOG_SQRT_2PI - np.log(scale)
-            e[j] = a
-            continue
-        b = (high[:, j][:, None] - centre) / scale
-        log_weight += _log_between(a, b)
-        e[j] = _between(a, b, uniform[:, j])
-    peak = log_weight.max(axis=1, keepdims=True)
-    return np.asarray(peak[:, 0] + np.log(np.exp(log_weight - peak).mean(axis=1)))
-
-
-def _log_between(a: FloatArray, b: FloatArray) -> FloatArray:
-    """log(Phi(b) - Phi(a)) for a < b."""
-    a, b = np.where(a > 0, -b, a), np.where(a > 0, -a, b)
-    upper = log_ndtr(b)
-    gap = np.minimum(log_ndtr(a) - upper, -1e-15)
-    return np.asarray(upper + np.log(-np.expm1(gap)))

@@ -212,7 +212,11 @@ class MixtureModel:
         """The log density log p(x, class), (rows, classes); columns in groups have none."""
         if isinstance(self.encoder, Projected):
             raise ArgumentError("columns in groups have no density: a release of them models a projection")
-        joint = np.stack([self._log_class(self.encoder, rows, k) for k in range(self.layout.classes)], axis=1)
+        order = np.lexsort(rows.codes[::-1])  # neighbours that begin alike share what it takes to weigh them
+        ordered = rows.take(order)
+        joint = np.empty((len(order), self.layout.classes))
+        for k in range(self.layout.classes):
+            joint[order, k] = self._log_class(self.encoder, ordered, k)
         return self.labeller.blend(rows.codes, joint) if isinstance(self.labeller, Labeller) else joint
 
     def log_posterior(self, rows: CodedRows) -> FloatArray:

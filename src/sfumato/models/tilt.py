@@ -6,7 +6,7 @@ distribution has the density q(row) exp(sum over tables of the weight of the cel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -20,6 +20,7 @@ from sfumato.schema.layout import FloatArray, IntArray
 Int32Array: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 PLACED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
 MOST_PLACES = 1 << 23  # of rows in tables at once: they fit into memory however many tables there are
+MERGED_CELLS = 1 << 12  # of a table that others were added to, so that it stays in the processor's cache
 MOST_TILTED = 1 << 30  # of all tables, so that a place is a short number
 
 
@@ -192,6 +193,41 @@ class Tilt:
             ceiling = np.inf if wanted else self.ceiling
             parts.append(Tilt(self.levels, self.classes, tuple(self.tables[t] for t in which), weights, ceiling))
         return parts[0], parts[1]
+
+    def merged(self) -> Tilt:
+        """The same weights of every row from fewer tables: those of columns that are in common are added up.
+
+        Each table goes into the one that grows least by it, as long as that has no more than MERGED_CELLS.
+        """
+        groups: list[set[int]] = []
+        members: list[list[int]] = []
+        for t in sorted(range(len(self.tables)), key=lambda t: -len(self.tables[t])):
+            own = set(self.tables[t])
+            sizes = [self._table_cells(group | own) for group in groups]
+            growth = [size / self._table_cells(group) for size, group in zip(sizes, groups, strict=True)]
+            fitting = [g for g, size in enumerate(sizes) if size <= MERGED_CELLS or own <= groups[g]]
+            if not fitting:
+                groups.append(own)
+                members.append([t])
+                continue
+            into = min(fitting, key=growth.__getitem__)
+            groups[into] |= own
+            members[into].append(t)
+        tables = [tuple(sorted(group)) for group in groups]
+        weights = [self._added(table, mine) for table, mine in zip(tables, members, strict=True)]
+        return Tilt(self.levels, self.classes, tuple(tables), np.concatenate([np.zeros(0), *weights]), self.ceiling)
+
+    def _table_cells(self, columns: Iterable[int]) -> int:
+        return prod(self.sizes[j] for j in columns)
+
+    def _added(self, columns: tuple[int, ...], tables: Sequence[int]) -> FloatArray:
+        """The weights of some tables, whose columns are among those given, as one table."""
+        found = np.zeros([self.sizes[j] for j in columns])
+        for t in tables:
+            order = np.argsort(self.tables[t])
+            own = self.weights[self.starts[t] : self.starts[t + 1]].reshape(self.shapes[t]).transpose(order)
+            found += own.reshape([self.sizes[j] if j in self.tables[t] else 1 for j in columns])
+        return found.ravel()
 
     def reweighted(self, weights: FloatArray, ceiling: float = np.inf) -> Tilt:
         """The same tables with other weights."""

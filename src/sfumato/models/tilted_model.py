@@ -13,15 +13,16 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import logsumexp
-from threadpoolctl import threadpool_limits
 
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
+from sfumato.cores import one_blas_thread
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee
 from sfumato.models.balance import balanced
 from sfumato.models.base import CodedRows, GivenCell, register_model
 from sfumato.models.chains import Chains, settle
+from sfumato.models.gaussian_mixture import alike
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import CLASS_ROWS, Condition, MixtureModel
 from sfumato.models.tilt import MOST_TILTED, Int32Array, Tilt
@@ -153,7 +154,9 @@ class TiltedModel:
 
     @cached_property
     def _split(self) -> tuple[Tilt, Tilt]:
-        return self.tilt.split()
+        """What weighs rows, in as few tables as may be, and where no row can be."""
+        weighing, zeros = self.tilt.split()
+        return weighing.merged(), zeros
 
     def _chains(self, condition: Condition | None) -> Chains:
         return Chains(self.base, condition, self._split[1])
@@ -166,7 +169,7 @@ class TiltedModel:
         """What the mixture makes of given cells; the tilt follows when rows are drawn."""
         return self.base.condition(given)
 
-    @threadpool_limits.wrap(limits=1)  # many small products: threads wait longer for each other than they work
+    @one_blas_thread()
     def draw(
         self, n: int, rng: np.random.Generator, condition: Condition | None = None
     ) -> tuple[list[pd.Series[Any]], IntArray]:
@@ -206,19 +209,19 @@ class TiltedModel:
     def _log_weights(self, codes: Sequence[IntArray]) -> FloatArray:
         """(rows, classes): the weights of the cells that rows are in with each class."""
         found = np.empty((len(codes[0]), self.layout.classes))
-        unknown = np.stack([code < 0 for code in codes], axis=1)
-        patterns, which = np.unique(unknown, axis=0, return_inverse=True)
-        for p, pattern in enumerate(patterns):
-            mine = np.flatnonzero(which.ravel() == p)
-            levels = self.tilt.levels_of([code[mine].clip(0) for code in codes], np.zeros(len(mine), np.int64))
+        for pattern, mine in alike(np.stack([code < 0 for code in codes], axis=1)):
+            known = [code[mine].clip(0) for code in codes]
+            levels = self.tilt.levels_of(known, np.zeros(len(known[0]), np.int64))
             columns = [int(j) for j in np.flatnonzero(pattern) if len(self.tilt.having(int(j)))]
             for k in range(self.layout.classes):
-                levels[-1] = np.full(len(mine), k, np.int32)
+                levels[-1] = np.full(len(known[0]), k, np.int32)
                 found[mine, k] = self._log_mean(levels, columns, k)
         return found
 
     def _log_mean(self, levels: list[Int32Array], unknown: list[int], k: int) -> FloatArray:
         """The log of the mean of exp(weights) over the levels of columns that are not known."""
+        if not unknown:
+            return np.minimum(sum(part.log_weights(levels) for part in self._split), self.tilt.ceiling)
         touched = sorted({int(t) for j in unknown for t in self.tilt.having(j)})
         others = np.delete(np.arange(len(self.tilt.tables)), touched)
         total = np.full(len(levels[-1]), -np.inf)

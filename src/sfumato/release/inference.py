@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from scipy.special import logsumexp
 
+from sfumato.cores import core_count, over_cores
 from sfumato.models.base import CodedRows, Model
 from sfumato.release.keeping import Keeping
 from sfumato.schema.layout import CategoryBins, FloatArray, IntArray, Layout
@@ -19,18 +21,20 @@ from sfumato.tables.coding import cells_of, code_cells, code_label, read_batches
 from sfumato.tables.table import Table
 from sfumato.tables.typed import typed_columns
 
+PIECE_ROWS = 1 << 14  # that a thread judges at a time
+
 
 def class_probabilities(model: Model, table: Any, modelling: Modelling, keeping: Keeping | None) -> FloatArray:
     """p(class | x) for each row of a table, (rows, classes); of classes with which a row keeps the rules, if any."""
-    parts = [
-        np.exp(model.log_posterior(_no_rows(model.layout)))
-    ]  # a model that cannot says so before a table is opened
-    for batch in _batches(open_table(table), model.layout, modelling):
+    none = np.exp(model.log_posterior(_no_rows(model.layout)))  # a model that cannot says so before a table is opened
+
+    def judge(batch: pa.RecordBatch) -> FloatArray:
         plain = np.exp(model.log_posterior(_coded(batch, model.layout)))
         kept = plain * np.exp(_log_weights(batch, model.layout, modelling, keeping))
         total = kept.sum(axis=1, keepdims=True)
-        parts.append(np.where(total > 0, kept / np.where(total > 0, total, 1.0), plain))
-    return np.concatenate(parts)
+        return np.where(total > 0, kept / np.where(total > 0, total, 1.0), plain)
+
+    return np.concatenate([none, *_judged(judge, _batches(open_table(table), model.layout, modelling))])
 
 
 def log_density(model: Model, table: Any, modelling: Modelling, keeping: Keeping | None) -> FloatArray:
@@ -39,16 +43,23 @@ def log_density(model: Model, table: Any, modelling: Modelling, keeping: Keeping
     model.log_joint(_no_rows(layout))  # a model that cannot says so before a table is opened
     opened = open_table(table)
     with_label = layout.label is not None and layout.label in opened.names
-    parts = [np.zeros(0)]
-    for batch in _batches(opened, layout, modelling):
+
+    def judge(batch: pa.RecordBatch) -> FloatArray:
         joint = model.log_joint(_coded(batch, layout)) + _log_weights(batch, layout, modelling, keeping)
         found = np.asarray(logsumexp(joint, axis=1))
-        if with_label:
-            labels = code_label(batch, layout)
-            own = np.take_along_axis(joint, labels.clip(0)[:, None], axis=1)[:, 0]
-            found = np.where(labels >= 0, own - _log_label_width(labels, layout), found)
-        parts.append(found)
-    return np.concatenate(parts)
+        if not with_label:
+            return found
+        labels = code_label(batch, layout)
+        own = np.take_along_axis(joint, labels.clip(0)[:, None], axis=1)[:, 0]
+        return np.where(labels >= 0, own - _log_label_width(labels, layout), found)
+
+    return np.concatenate([np.zeros(0), *_judged(judge, _batches(opened, layout, modelling))])
+
+
+def _judged(judge: Callable[[pa.RecordBatch], FloatArray], batches: Iterable[pa.RecordBatch]) -> Iterator[FloatArray]:
+    """What a function says of rows, which are cut into as many pieces as keep the cores busy."""
+    pieces = (batch.slice(start, PIECE_ROWS) for batch in batches for start in range(0, batch.num_rows, PIECE_ROWS))
+    return over_cores((partial(judge, piece) for piece in pieces), core_count())
 
 
 def _batches(table: Table, layout: Layout, modelling: Modelling) -> Iterator[pa.RecordBatch]:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from sfumato.asking.asks import Asks
+from sfumato.cores import over_cores
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import LONGEST_NAME, Guarantee, NoisyAnswer
 from sfumato.models import GeneratorModel, Model, Trainable, model_asked
@@ -33,6 +34,9 @@ from sfumato.text import one_line
 from sfumato.training.settings import Training
 
 BATCH_ROWS = 1 << 16
+DRAWING_THREADS = 8  # at most: each holds a batch and what it takes to draw it, some hundred megabytes with tables
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,7 +175,7 @@ class Release(Asks):
             return [each.release.sample(each.rows, each.seed, where=where) for each in drawn]
         if n is None:
             raise ArgumentError("the number of rows to sample must be 0 or more: only draws= has one of its own")
-        return pd.concat(list(self._frames(n, seed, given, where)), ignore_index=True)
+        return pd.concat(list(self._stream(n, seed, given, where, lambda frame: frame)), ignore_index=True)
 
     def sample_batches(
         self,
@@ -195,7 +199,7 @@ class Release(Asks):
         Raises:
             ArgumentError: If an argument is out of its range, or `where` keeps too few rows.
         """
-        return map(self._arrow, self._frames(n, seed, given, where))
+        return self._stream(n, seed, given, where, self._arrow)
 
     def predict_proba(self, table: Any) -> pd.DataFrame:
         """The probability of each class for each row of a table.
@@ -305,21 +309,35 @@ class Release(Asks):
 
         write(replace(self, answers=()) if compact else self, path)
 
-    def _frames(
-        self, n: int, seed: int | None, given: Mapping[str, Any] | None, where: Where | None
-    ) -> Iterator[pd.DataFrame]:
+    def _stream(
+        self,
+        n: int,
+        seed: int | None,
+        given: Mapping[str, Any] | None,
+        where: Where | None,
+        form: Callable[[pd.DataFrame], T],
+    ) -> Iterator[T]:
+        """Batches of rows in some form. Each has random numbers of its own, so that threads change nothing."""
         if not isinstance(n, (int, np.integer)) or n < 0:
             raise ArgumentError(f"the number of rows to sample must be 0 or more, not {n!r}")
         if seed is not None and (not isinstance(seed, (int, np.integer)) or seed < 0):
             raise ArgumentError(f"the seed of a sample must be a whole number, 0 or more, not {seed!r}")
-        rng = np.random.default_rng(seed)
+        seeds = np.random.SeedSequence(seed)
         if given is not None and not isinstance(given, Mapping):
             raise ArgumentError("given must be a mapping of columns to values, like {'income': '>50K'}")
         held = Held.of(self.model, given, self.modelling) if given else None
         if where is not None:
-            return keep_where(lambda size: self._frame(size, rng, held), int(n), row_filter(where, self.schema))
-        sizes = (min(BATCH_ROWS, int(n) - start) for start in range(0, max(int(n), 1), BATCH_ROWS))
-        return (self._frame(size, rng, held) for size in sizes)
+            rng = np.random.default_rng(seeds)
+            frames = keep_where(lambda size: self._frame(size, rng, held), int(n), row_filter(where, self.schema))
+            return map(form, frames)
+        starts = range(0, max(int(n), 1), BATCH_ROWS)
+
+        def batch(place: int, start: int) -> T:
+            key = (place,) if place else ()  # the first batch has the numbers of the seed itself
+            rng = np.random.default_rng(np.random.SeedSequence(seeds.entropy, spawn_key=key))
+            return form(self._frame(min(BATCH_ROWS, int(n) - start), rng, held))
+
+        return over_cores((partial(batch, *each) for each in enumerate(starts)), min(len(starts), DRAWING_THREADS))
 
     def _frame(self, n: int, rng: np.random.Generator, held: Held | None) -> pd.DataFrame:
         """Rows that keep the rules."""
@@ -349,14 +367,19 @@ class Release(Asks):
             name: _arrow_type(column) for name, column in self.schema.columns.items() if not isinstance(column, Number)
         }
         for name, kind in kinds.items():
-            if pa.types.is_large_string(kind):
+            if pa.types.is_large_string(kind) and frame[name].dtype == object:
                 frame[name] = frame[name].map(str, na_action="ignore")
         types = pa.Schema.from_pandas(frame, preserve_index=False)
         for name, kind in kinds.items():
             types = types.set(types.get_field_index(name), pa.field(name, kind))
         table = pa.Table.from_pandas(frame, schema=types, preserve_index=False)
-        whole = [pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)]) for column in table.columns]
-        return pa.RecordBatch.from_arrays(whole, schema=types)
+        return pa.RecordBatch.from_arrays([_whole(column) for column in table.columns], schema=types)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)])
 
 
 def _arrow_type(column: Column) -> pa.DataType:

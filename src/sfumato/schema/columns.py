@@ -544,11 +544,10 @@ class Category(Listed):
         values: list[Any] = list(self.values)
         if all(isinstance(value, int) and abs(value) < 2**63 for value in values) and not self.missing:
             return pd.Series(np.array(values, dtype=np.int64)[codes])
-        names = np.array([*values, None] if self.missing else values, dtype=object)
         alike = len({type(value) for value in values}) == 1
-        return pd.Series(
-            names[codes], dtype=pd.Series(values).dtype if alike and isinstance(values[0], str) else object
-        )
+        kind = pd.Series(values).dtype if alike and isinstance(values[0], str) else object
+        names = pd.Series([*values, None] if self.missing else values, dtype=kind)
+        return pd.Series(names.array.take(codes))
 
 
 def _by_truth(values: Any) -> Any:

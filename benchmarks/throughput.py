@@ -1,0 +1,157 @@
+"""Speed of what is public: samples to Parquet, and scores of new rows, as rates and ratios measured in one run.
+
+    python -m benchmarks.throughput                       (a few minutes; writes benchmarks/throughput.json)
+    python -m benchmarks.throughput --memory 10000000     also the peak of memory of a sample of so many rows
+
+The release is that of examples/adult.sfumato, 15 columns: as it is, a mixture with tables of pairs, and its mixture
+alone. A sample is streamed to a Parquet file; the floor under it is pyarrow writing the same batches when they are
+finished. Runs alternate, and medians of wall and CPU seconds are reported: on a busy machine the ratio of CPU seconds
+is the one to read. Scores are of all 48,842 rows of UCI Adult, from a data frame.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.scale import apart, peak_megabytes
+
+RUNS = 5
+ROWS = {"mixture": 1_000_000, "pairs": 1 << 17}
+SEED = 0
+FIRST_ROWS = 1_000_000  # of the smaller sample that the peak of memory of the larger one is compared with
+PAIR_ROWS = 1 << 18  # of the larger one where there are tables of pairs
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds on the wall and of all cores."""
+
+    wall: float
+    cpu: float
+
+    @classmethod
+    def of(cls, work: Callable[[], Any]) -> Cost:
+        wall, cpu = time.perf_counter(), time.process_time()
+        work()
+        return cls(time.perf_counter() - wall, time.process_time() - cpu)
+
+    @classmethod
+    def median(cls, costs: list[Cost]) -> Cost:
+        return cls(statistics.median(c.wall for c in costs), statistics.median(c.cpu for c in costs))
+
+    def told(self, rows: int) -> dict[str, Any]:
+        return {
+            "rows": rows,
+            "seconds": round(self.wall, 3),
+            "cpu_seconds": round(self.cpu, 3),
+            "rows_per_second": round(rows / self.wall),
+            "rows_per_cpu_second": round(rows / self.cpu),
+        }
+
+
+def release_of(kind: str) -> Any:
+    """The bundled release: with its tables of pairs, or its mixture alone."""
+    import sfumato as sf
+
+    found = sf.load(Path(__file__).parents[1] / "examples" / "adult.sfumato")
+    return found if kind == "pairs" else replace(found, model=found.model.base)
+
+
+def sampling(kind: str, rows: int, runs: int) -> dict[str, Any]:
+    """Streaming a sample to Parquet, beside writing the finished batches."""
+    from sfumato.rows_file import write_rows
+
+    release = release_of(kind)
+    finished = list(release.sample_batches(rows, seed=SEED))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        costs = [
+            (
+                Cost.of(lambda: write_rows(release.sample_batches(rows, seed=SEED), path)),
+                Cost.of(lambda: write_rows(finished, path)),
+            )
+            for _ in range(runs)
+        ]
+    sample, floor = (Cost.median(list(each)) for each in zip(*costs, strict=True))
+    return {
+        "sample": sample.told(rows),
+        "pyarrow_writes": floor.told(rows),
+        "ratio": round(sample.wall / floor.wall, 1),
+        "cpu_ratio": round(sample.cpu / floor.cpu, 1),
+        "cpu_ratios": [round(s.cpu / f.cpu, 1) for s, f in costs],
+    }
+
+
+def scoring(kind: str, runs: int) -> dict[str, Any]:
+    """Probabilities of classes and densities of all rows of Adult."""
+    import pandas as pd
+
+    from sfumato.demo import adult
+
+    release = release_of(kind)
+    train, test, _ = adult()
+    table = pd.concat([train, test], ignore_index=True)
+    release.predict_proba(table.head(100))
+    verbs = {"predict_proba": release.predict_proba, "log_density": release.log_density}
+    costs: dict[str, list[Cost]] = {name: [] for name in verbs}
+    for _ in range(runs):
+        for name, verb in verbs.items():
+            costs[name].append(Cost.of(lambda verb=verb: verb(table)))  # type: ignore[misc]
+    return {name: Cost.median(each).told(len(table)) for name, each in costs.items()}
+
+
+def memory(kind: str, rows: int) -> dict[str, Any]:
+    """The peak of memory of this process when it has streamed a sample; run in a process of its own."""
+    from sfumato.rows_file import write_rows
+
+    release = release_of(kind)
+    before = peak_megabytes()
+    with tempfile.TemporaryDirectory() as folder:
+        cost = Cost.of(lambda: write_rows(release.sample_batches(rows, seed=SEED), Path(folder) / "rows.parquet"))
+    peaks = {"peak_megabytes_before": round(before), "peak_megabytes": round(peak_megabytes())}
+    return cost.told(rows) | peaks
+
+
+def _apart(work: str, *arguments: Any) -> Any:
+    """In a process of its own; this one stays small, as a child's peak of memory begins with that of its parent."""
+    return apart(f"from benchmarks import throughput; found = throughput.{work}{arguments!r}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--memory", type=int, metavar="ROWS", help="the peak of memory of a sample of so many rows")
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/throughput.json"))
+    arguments = parser.parse_args()
+    from experiments.provenance import made_by
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    found: dict[str, Any] = {"cores": cores, "runs": arguments.runs, "seed": SEED, "load_before": os.getloadavg()}
+    cells = [("mixture", FIRST_ROWS), ("mixture", arguments.memory), ("pairs", ROWS["pairs"]), ("pairs", PAIR_ROWS)]
+    if arguments.memory is not None:
+        found["memory"] = [{"model": kind} | _apart("memory", kind, rows) for kind, rows in cells]
+        print(json.dumps(found["memory"], indent=2), flush=True)
+    for kind, rows in ROWS.items():
+        found[kind] = {
+            "sampling": _apart("sampling", kind, rows, arguments.runs),
+            "scoring": _apart("scoring", kind, arguments.runs),
+        }
+        print(json.dumps({kind: found[kind]}, indent=2), flush=True)
+    found["load_after"] = os.getloadavg()
+    command = shlex.join(["python", "-m", "benchmarks.throughput", *sys.argv[1:]])
+    arguments.output.write_text(json.dumps(found | made_by(command), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

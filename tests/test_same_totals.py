@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,9 @@ import pyarrow.dataset as ds
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from tests.engines.questions import distances, histograms, postgres, tables
 
+from sfumato.engines.choosing import engine_for
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.source import Source
@@ -183,6 +186,54 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "array of numbers, transposed": lambda _: np.asfortranarray(numeric().to_pandas().to_numpy().astype(">f8")),
     "array of objects": lambda _: numeric().to_pandas().to_numpy(dtype=object),
 }
+
+
+def counting_file(path: Path) -> Path:
+    """A DuckDB file whose columns are all of types that DuckDB counts by itself."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    with duckdb.connect(path) as connection:
+        people = stored()  # noqa: F841 - DuckDB finds it by its name
+        connection.execute("CREATE TABLE people AS FROM people")
+    return path
+
+
+@contextmanager
+def postgres_table() -> Iterator[Table]:
+    """The rows in PostgreSQL, in types that it counts by itself."""
+    kinds = "weight float8, age int8, visits int4, town text, ward int2, member bool, admitted date, ill varchar(9)"
+    with postgres() as (url, connection):
+        connection.exec_driver_sql(f"CREATE TABLE people ({kinds})")
+        driver = connection.connection.dbapi_connection
+        assert driver is not None
+        with driver.cursor() as cursor, cursor.copy("COPY people FROM STDIN") as copy:
+            for row in zip(*(stored()[name].to_pylist() for name in stored().column_names), strict=True):
+                copy.write_row(row)
+        yield open_table(url, query="SELECT * FROM people WHERE 7 % 2 = 1")
+
+
+COUNTING: dict[str, Callable[[Path], Any]] = {
+    "duckdb relation": lambda _: nullcontext(relation()),
+    "duckdb file": lambda folder: nullcontext(counting_file(folder / "t.duckdb")),
+    "postgresql": lambda _: postgres_table(),
+}
+
+
+@pytest.mark.parametrize(
+    "source", [pytest.param(each, marks=pytest.mark.slow if each == "postgresql" else ()) for each in COUNTING]
+)
+def test_databases_that_count_by_themselves_give_the_same_totals(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = [histograms(LAYOUT), tables(LAYOUT), distances(LAYOUT)]
+    rows = LocalEngine(Source(open_table(stored()), LAYOUT))
+    wanted = [rows.total(query) for query in questions]
+    with COUNTING[source](tmp_path) as table, monkeypatch.context() as patched:
+        engine = engine_for(table, LAYOUT, None, False)
+        patched.setattr(LocalEngine, "total", lambda *_: pytest.fail("rows were read"))
+        found = [engine.total(query) for query in questions]
+        del engine  # and with it what it holds of the database
+    for total, expected in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(total, expected)
 
 
 @cache

@@ -107,9 +107,10 @@ def fit(
         dataset: The name under which the table was opened there.
         who: Who asks for the release, for the ledger's entry: one line, no secret.
         why: What it is for, likewise.
-        engine: Where rows are added up, `sf.Local()` by default.
-        progress: A callable that hears of every round before it is asked (`Spending`), and of every step of what is
-            free afterwards (`Step`).
+        engine: Where rows are added up: `sf.Local()` reads them here. By default DuckDB and PostgreSQL count what they
+            can by themselves, and all other rows are read here.
+        progress: A callable that hears of every round before it is asked (`Spending`), of rows that have to be read
+            out of a database (`Streamed`), and of every step of what is free afterwards (`Step`).
         insecure_seed: Repeatable noise, for tests. Such a release carries no guarantee.
 
     Returns:
@@ -199,8 +200,8 @@ class Job:
 
     @property
     def unit(self) -> str:
-        """Whose rows are protected together: "row", or the name of the unit column."""
-        return ROW if self.schema.unit is None else self.schema.unit.column
+        """Whose rows are protected together: "row" (or that of a query), or the name of the unit column."""
+        return getattr(self.engine, "row", ROW) if self.schema.unit is None else self.schema.unit.column
 
     @property
     def asked(self) -> Ask:

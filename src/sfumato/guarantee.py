@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import ArgumentError
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.private.slicing.law import Slices
-from sfumato.schema.layout import ROW
+from sfumato.schema.layout import SINGLE_ROWS
 from sfumato.text import one_line, rounded_up
 
 LONGEST_NAME = 200  # of a mechanism, an answer or a data set
@@ -38,7 +38,8 @@ class Guarantee:
         delta: The delta of (epsilon, delta)-DP; None where the noise was seeded.
         mu: All queries but slices together are mu-GDP; None where the noise was seeded.
         adjacency: Which tables are neighbours.
-        unit: Whose rows are protected together: "row", or the name of the unit column.
+        unit: Whose rows are protected together: "row", "row of the query's result" where one row of a stored table
+            may be several or decide about others, or the name of the unit column.
         secure: Whether the noise came from a secure source.
         spends: What each query cost, in the order of asking.
         entry: The id of the ledger's entry for this release.
@@ -79,7 +80,7 @@ public); covers this release only
     @property
     def neighbours(self) -> str:
         """Which tables are neighbours, in words."""
-        one = "one row" if self.unit == ROW else f"all rows of one {one_line(self.unit)}"
+        one = f"one {self.unit}" if self.unit in SINGLE_ROWS else f"all rows of one {one_line(self.unit)}"
         return {
             Adjacency.ADD_REMOVE: f"{one} added or removed",
             Adjacency.REPLACE_ONE: f"{one} replaced (how many there are is public)",

@@ -61,7 +61,26 @@ class Step:
         return f"step {self.step} of at most {self.steps}, loss {self.loss:.4g}"
 
 
-Event: TypeAlias = Spending | Step
+@dataclass(frozen=True)
+class Streamed:
+    """Rows of a database are read here from now on, because it cannot count what is asked by itself.
+
+    Attributes:
+        reason: Why, from public facts: types of columns, the kind of question.
+
+    Example:
+        >>> from sfumato.progress import Streamed
+        >>> str(Streamed("the question is for more than counts"))
+        'reading rows out of the database: the question is for more than counts'
+    """
+
+    reason: str
+
+    def __str__(self) -> str:
+        return f"reading rows out of the database: {self.reason}"
+
+
+Event: TypeAlias = Spending | Step | Streamed
 Listener: TypeAlias = Callable[[Event], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)

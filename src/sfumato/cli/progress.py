@@ -77,7 +77,7 @@ def counted(reach: Reach, total: float) -> Callable[[float], None]:
 
 def rounds(reach: Reach) -> Listener:
     """What hears a fit: every round is told before it is asked, as the part of the budget that went before it."""
-    from sfumato.progress import Spending
+    from sfumato.progress import Spending, Streamed
 
     spent = 0.0
 
@@ -87,6 +87,8 @@ def rounds(reach: Reach) -> Listener:
             say(str(event))
             reach(spent, event.name)
             spent += event.share or 0.0
+        elif isinstance(event, Streamed):
+            say(str(event))
         else:
             reach(0.0, str(event))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.engines.places import Local
+from sfumato.engines.pushdown import database_engine, is_of_database
 from sfumato.errors import ArgumentError
 from sfumato.private.curator import Engine
 from sfumato.private.engines.local import LocalEngine
@@ -22,7 +23,7 @@ def engine_for(table: Any, layout: Layout, units: Units | None, values: bool, wi
         layout: The bins that its rows are seen in.
         units: Which rows of a unit of privacy count, where it is not the row.
         values: Whether questions will need values beside bins.
-        wish: What the caller said of where to add up.
+        wish: What the caller said of where to add up; without a wish a database counts what it can.
 
     Returns:
         The engine; no row has been read yet.
@@ -33,4 +34,7 @@ def engine_for(table: Any, layout: Layout, units: Units | None, values: bool, wi
     """
     if not isinstance(wish, Local | None):
         raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {wish!r}")
-    return LocalEngine(Source(open_table(table), layout, units, values), (wish or Local()).threads)
+    opened = open_table(table)
+    if is_of_database(opened):
+        return database_engine(opened, layout, units, values, wish)
+    return LocalEngine(Source(opened, layout, units, values), (wish or Local()).threads)

@@ -56,7 +56,7 @@ from sfumato.guarantee import LONGEST_NAME
 from sfumato.private.accounting import LARGEST_MU, MOST_COORDINATES, MOST_RELEASES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
 from sfumato.private.units import COLLISION, unit_delta
-from sfumato.schema.layout import ROW
+from sfumato.schema.layout import SINGLE_ROWS
 from sfumato.text import rounded_down, rounded_up
 
 SAMPLER_SLACK = MOST_COORDINATES * DISTANCE_PER_COORDINATE
@@ -223,7 +223,7 @@ class Dataset:
         return self.delta - MOST_RELEASES * collision - self.chance, MOST_RELEASES * slack
 
     def _delta(self) -> float:
-        return self.delta if self.unit == ROW else unit_delta(self.delta)
+        return self.delta if self.unit in SINGLE_ROWS else unit_delta(self.delta)
 
     def __str__(self) -> str:
         return (
@@ -598,4 +598,4 @@ def _factor(asked: Ask, dataset: Dataset) -> int:
 
 def _imperfections(unit: str, factor: int) -> tuple[float, float]:
     """Slack and collision of a release."""
-    return factor * SAMPLER_SLACK, 0.0 if unit == ROW else factor * COLLISION
+    return factor * SAMPLER_SLACK, 0.0 if unit in SINGLE_ROWS else factor * COLLISION

@@ -20,7 +20,7 @@ from sfumato.guarantee import LONGEST_NAME, MOST_MERGED, Guarantee, Joint, Part,
 from sfumato.private.accounting import MOST_COORDINATES
 from sfumato.private.noise import DISTANCE_PER_COORDINATE
 from sfumato.private.units import unit_delta
-from sfumato.schema.layout import ROW
+from sfumato.schema.layout import SINGLE_ROWS
 
 if TYPE_CHECKING:
     from sfumato.release.release import Release
@@ -88,7 +88,7 @@ def person(parts: Sequence[Part]) -> Person:
         return Person(only.epsilon or math.inf, only.delta or 1.0, only.mu or math.inf)  # none is None if it is secure
     mu = add_up(_mus(parts))
     delta = max(part.guarantee.delta or 0.0 for part in parts)
-    left = delta if parts[0].guarantee.unit == ROW else unit_delta(delta)
+    left = delta if parts[0].guarantee.unit in SINGLE_ROWS else unit_delta(delta)
     epsilon = epsilon_of(mu, left, len(parts) * MOST_COORDINATES * DISTANCE_PER_COORDINATE)
     if not 0.0 < epsilon < math.inf:
         raise ArgumentError(f"together these releases are no longer private at delta {delta:g}; merge fewer of them")

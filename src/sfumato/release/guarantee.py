@@ -18,7 +18,7 @@ from sfumato.errors import ArgumentError
 from sfumato.guarantee import LONGEST_NAME, MOST_MERGED, ROUNDING, Guarantee, Joint, Part, Person
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.private.slicing.law import Slices
-from sfumato.schema.layout import ROW, Layout
+from sfumato.schema.layout import SINGLE_ROWS, Layout
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
@@ -169,7 +169,8 @@ def _slices(told: PlainData, insist: Insist) -> tuple[Slices, ...]:
 def _check_schema(given: Guarantee, schema: Schema, insist: Insist) -> None:
     """Whether a guarantee speaks of the schema that it came with."""
     insist(not schema.unconfirmed, "its schema is a draft, of which no release can be made")
-    insist(given.unit == (ROW if schema.unit is None else schema.unit.column), "its unit is not that of its schema")
+    units = SINGLE_ROWS if schema.unit is None else (schema.unit.column,)
+    insist(given.unit in units, "its unit is not that of its schema")
     insist(
         schema.label is not None or given.adjacency is not Adjacency.LABEL,
         "label adjacency without a label",

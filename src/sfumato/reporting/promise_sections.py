@@ -19,7 +19,7 @@ from sfumato.reporting.numbering import Numbering, listing, paragraph
 from sfumato.reporting.promise import promise
 from sfumato.reporting.seen_release import SeenRelease
 from sfumato.schema.columns import Column, Listed, Number
-from sfumato.schema.layout import ROW
+from sfumato.schema.layout import QUERY_ROW, ROW, SINGLE_ROWS
 from sfumato.text import percent, rounded_up
 
 SPENT_FOR = {
@@ -150,7 +150,13 @@ def rows_text(seen: SeenRelease) -> Markup | str:
 def whose(guarantee: Guarantee) -> str:
     """Whose privacy is meant."""
     if guarantee.adjacency is Adjacency.LABEL:
-        return "the label of one row" if guarantee.unit == ROW else f"the labels of one {guarantee.unit}"
+        return (
+            f"the label of one {guarantee.unit}"
+            if guarantee.unit in SINGLE_ROWS
+            else f"the labels of one {guarantee.unit}"
+        )
+    if guarantee.unit == QUERY_ROW:
+        return f"one {guarantee.unit}"
     return "one row of the table" if guarantee.unit == ROW else f"all rows of one {guarantee.unit}"
 
 
@@ -273,7 +279,7 @@ def _attacker(numbering: Numbering, guarantee: Guarantee) -> Iterator[Markup]:
 
 
 def _asks(guarantee: Guarantee) -> str:
-    one = "row is" if guarantee.unit == ROW else f"{guarantee.unit} is"
+    one = f"{guarantee.unit} is"
     if guarantee.adjacency is Adjacency.ADD_REMOVE:
         return f"whether a certain {one} in the table"
     return "which of two versions of it is the true one"

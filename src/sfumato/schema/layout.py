@@ -31,6 +31,8 @@ if TYPE_CHECKING:  # what a layout is made of is told apart by its `type`: the p
 
 DEFAULT_BINS = 256  # where the schema is silent
 ROW = "row"  # the unit of privacy where the schema names none
+QUERY_ROW = "row of the query's result"  # the same where rows come from more than one stored table
+SINGLE_ROWS = (ROW, QUERY_ROW)
 LOG_STEPS = 10_000  # a log scale without a step is linear below this fraction of the range
 EDGE = 1e-3  # a value on the rim of a bin is placed this far inside, where its density is finite
 EPOCH = datetime.date(1970, 1, 1)

@@ -48,7 +48,7 @@ from sfumato.schema.columns import (
     check_range,
     check_text,
 )
-from sfumato.schema.layout import ROW
+from sfumato.schema.layout import SINGLE_ROWS
 from sfumato.text import one_line
 
 if TYPE_CHECKING:
@@ -212,8 +212,8 @@ class Schema(BaseModel):
             check_text(name)
         if self.unit is not None and self.unit.column in self.columns:
             raise ValueError(f"unit: {self.unit.column!r} names people, so it cannot be a column of the release")
-        if self.unit is not None and self.unit.column == ROW:
-            raise ValueError(f"unit: {ROW!r} is what a unit is called without a column; rename the column")
+        if self.unit is not None and self.unit.column in SINGLE_ROWS:
+            raise ValueError(f"unit: {self.unit.column!r} is what a unit is called without a column; rename the column")
         if self.groups and self.label in self.grouped:
             raise ValueError(f"label {self.label!r} belongs to a group; describe it under columns")
         if self.groups and set(self.features) != self.grouped:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sfumato.errors import MissingExtraError, TableError
+from sfumato.tables.one_table import of_duckdb
 from sfumato.tables.table import BATCH_ROWS, UNKNOWN, Blocks, Table, listed, reading, running
 
 if TYPE_CHECKING:
@@ -24,26 +26,36 @@ Lease = Callable[[], AbstractContextManager["DuckDBPyRelation"]]
 class DuckTable(Table):
     """A relation, run anew at every pass. A connection has one pass open at a time."""
 
-    def __init__(self, label: str, lease: Lease) -> None:
-        self._lease = lease
+    def __init__(self, label: str, lease: Lease, stored: bool = False) -> None:
+        self.lease = lease
+        self._stored = stored  # known to be a table, and no view or query
         with running(label), lease() as relation:
             names = relation.columns
-            self._asked = [
-                f"#{place}::VARCHAR" if str(kind) in WIDE_TYPES else f"#{place}"
-                for place, kind in enumerate(relation.types, start=1)
-            ]
+            self.types = list(map(str, relation.types))
+        self._asked = [
+            f"#{place}::VARCHAR" if kind in WIDE_TYPES else f"#{place}"
+            for place, kind in enumerate(self.types, start=1)
+        ]
         super().__init__(label, names)
+
+    @cached_property
+    def one_table(self) -> bool:
+        """Whether its rows are those of one stored table, each by itself."""
+        if self._stored:
+            return True
+        with running(self.label), self.lease() as relation:
+            return of_duckdb(relation)
 
     def _type(self, place: int) -> pa.DataType:
         asked = self._asked[place]
-        with running(self.label), self._lease() as relation, _reader(relation.project(asked).limit(0)) as reader:
+        with running(self.label), self.lease() as relation, _reader(relation.project(asked).limit(0)) as reader:
             return reader.schema.field(0).type
 
     def _blocks(self, places: list[int]) -> Blocks:
         # Columns are asked for by their place, because DuckDB takes `a` and `A` for one name.
         asked = ", ".join(self._asked[place] for place in places)
         names = [self.names[place] for place in places]
-        with running(self.label), self._lease() as relation, _reader(relation.project(asked)) as reader:
+        with running(self.label), self.lease() as relation, _reader(relation.project(asked)) as reader:
             for block in reader:
                 yield UNKNOWN, pa.RecordBatch.from_arrays(block.columns, names)
 
@@ -64,7 +76,7 @@ def file_table(path: Path, table: str | None = None) -> DuckTable:
             "SELECT table_schema, table_name, table_type = 'BASE TABLE' FROM information_schema.tables "
             "WHERE table_catalog = current_database() ORDER BY ALL"
         ).fetchall()
-    chosen = [(schema, name) for schema, name, is_base in found if (is_base if table is None else name == table)]
+    chosen = [each for each in found if (each[2] if table is None else each[1] == table)]
     if len(chosen) != 1:
         names = listed([name for _, name, _ in found]) or "none"
         if table is None:
@@ -74,14 +86,15 @@ def file_table(path: Path, table: str | None = None) -> DuckTable:
         if not chosen:
             raise TableError(f"{path} has no table {table!r}; it has: {names}")
         raise TableError(f"{path} has more than one table {table!r}, in different schemas; give a relation")
-    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in chosen[0])
+    *parts, is_base = chosen[0]
+    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
     @contextmanager
     def lease() -> Iterator[DuckDBPyRelation]:
         with _connected(path) as connection:
             yield connection.sql(f"FROM {quoted}")
 
-    return DuckTable(str(path), lease)
+    return DuckTable(str(path), lease, is_base)
 
 
 @contextmanager

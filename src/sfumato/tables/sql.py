@@ -8,9 +8,12 @@ what is then said is about the statement, and is told.
 
 from __future__ import annotations
 
+import copy
 import sqlite3
+import weakref
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +25,16 @@ from sfumato.database_url import read_url
 from sfumato.errors import ArgumentError, MissingExtraError, TableError
 from sfumato.tables.cells import TEXT, bytes_text
 from sfumato.tables.objects import object_texts
+from sfumato.tables.one_table import of_postgres
 from sfumato.tables.table import UNKNOWN, Blocks, Table, listed, running
 from sfumato.text import one_line
 
 FETCHED_ROWS = 2**13  # at a time: Python objects take much more room than Arrow's arrays
 EXTRAS = {"postgresql": "sql"}  # that bring a database's driver
+HELD_SETTINGS = (
+    "jit = off",  # compiling takes longer than what is compiled here
+    "work_mem = '256MB'",  # the counts of all groups at once
+)
 IN_MEMORY = (None, "", ":memory:")
 
 
@@ -35,28 +43,81 @@ class SqlTable(Table):
 
     rereadable = False  # rows may come and go between two passes
 
-    def __init__(self, label: str, engine: sa.Engine, rows: str, booleans: Collection[str] = ()) -> None:
+    def __init__(
+        self, label: str, engine: sa.Engine, rows: str, booleans: Collection[str] = (), stored: bool = False
+    ) -> None:
         self._engine = engine
         self._rows = rows
         self._booleans = booleans  # columns declared so, in which SQLite keeps 0 and 1
+        self._stored = stored  # a table of the database, not a view or a query
+        self._holds = False
+        self._held: sa.Connection | None = None
         with _connected(label, engine) as connection:
             try:
-                names = list(connection.exec_driver_sql(f"SELECT * FROM {rows} WHERE 1 = 0").keys())
+                found = connection.exec_driver_sql(f"SELECT * FROM {rows} WHERE 1 = 0")
             except DBAPIError as error:
                 said = one_line(str(error.orig).split("\n")[0])
                 raise TableError(f"{label} refuses the query: {said}") from None
+            names = list(found.keys())
+            self.types: list[Any] = [column[1] for column in found.cursor.description]
         super().__init__(label, names)
+
+    @property
+    def is_postgres(self) -> bool:
+        """Whether it is in PostgreSQL, through the driver whose readings are known."""
+        return (self._engine.dialect.name, self._engine.dialect.driver) == ("postgresql", "psycopg")
+
+    @cached_property
+    def one_table(self) -> bool:
+        """Whether its rows are those of one stored table, each by itself."""
+        if self._stored or not self.is_postgres:
+            return self._stored
+        with self.connected() as connection, running(self.label):
+            return of_postgres(connection, self._rows)
+
+    @property
+    def source(self) -> str:
+        """The rows, as a statement with parameters names them."""
+        return self._rows.replace("%", "%%")
+
+    def quoted(self, name: str) -> str:
+        """A column, likewise."""
+        return _quoted(self._engine, name).replace("%", "%%")
+
+    @cached_property
+    def in_utf8(self) -> bool:
+        """Whether all texts of the database are UTF-8."""
+        with self.connected() as connection, running(self.label):
+            return bool(connection.exec_driver_sql("SHOW server_encoding").scalar() == "UTF8")
+
+    def held(self) -> SqlTable:
+        """The same rows of PostgreSQL, all in the state of the first pass, for as long as the copy is there."""
+        copied = copy.copy(self)
+        copied.rereadable = copied._holds = True
+        return copied
+
+    def connected(self) -> AbstractContextManager[sa.Connection]:
+        """A connection to the database; the same one each time where a state is held."""
+        if not self._holds:
+            return _connected(self.label, self._engine)
+        if self._held is None:
+            self._held = _connect(self.label, self._engine.execution_options(isolation_level="REPEATABLE READ"))
+            weakref.finalize(self, self._held.close)
+            with running(self.label):
+                for setting in HELD_SETTINGS:
+                    self._held.exec_driver_sql(f"SET {setting}")
+        return nullcontext(self._held)
 
     def _type(self, place: int) -> pa.DataType:
         return TEXT
 
     def _blocks(self, places: list[int]) -> Blocks:
-        quote = self._engine.dialect.identifier_preparer.quote_identifier
         names = [self.names[place] for place in places]
-        statement = f"SELECT {', '.join(map(quote, names))} FROM {self._rows}"
-        with _connected(self.label, self._engine) as connection, running(self.label):
-            streaming = connection.execution_options(stream_results=True, max_row_buffer=FETCHED_ROWS)
-            for rows in streaming.exec_driver_sql(statement).partitions(FETCHED_ROWS):
+        statement = f"SELECT {', '.join(_quoted(self._engine, name) for name in names)} FROM {self._rows}"
+        with self.connected() as connection, running(self.label):
+            streaming = {"stream_results": True, "max_row_buffer": FETCHED_ROWS}
+            found = connection.exec_driver_sql(statement, execution_options=streaming)
+            for rows in found.partitions(FETCHED_ROWS):
                 columns = [
                     object_texts(map(_truth, cells) if name in self._booleans else cells)
                     for name, cells in zip(names, zip(*rows, strict=True), strict=True)
@@ -92,9 +153,16 @@ def _table(label: str, engine: sa.Engine, table: str | None, query: str | None) 
         raise ArgumentError("table and query are two ways to say which rows; give one of them")
     if query is not None:
         return SqlTable(label, engine, f"({query.strip().rstrip(';')}\n) sfumato_rows")  # it may end in a comment
-    quote = engine.dialect.identifier_preparer.quote_identifier
     found = _found(label, engine, table)
-    return SqlTable(label, engine, ".".join(map(quote, found)), _booleans(label, engine, found))
+    rows = ".".join(_quoted(engine, name) for name in found)
+    return SqlTable(label, engine, rows, _booleans(label, engine, found), _is_stored(label, engine, found))
+
+
+def _quoted(engine: sa.Engine, name: str) -> str:
+    """A name in a statement without parameters, where a percent sign is nothing special."""
+    preparer = engine.dialect.identifier_preparer
+    quoted = preparer.quote_identifier(name)
+    return quoted.replace("%%", "%") if preparer._double_percents else quoted
 
 
 def _found(label: str, engine: sa.Engine, table: str | None) -> list[str]:
@@ -115,6 +183,12 @@ def _found(label: str, engine: sa.Engine, table: str | None) -> list[str]:
         if dot and (catalogue.has_table(name, schema=schema) or name in catalogue.get_view_names(schema)):
             return [schema, name]
     raise TableError(f"{label} has no table {table!r}; it has: {shown}")
+
+
+def _is_stored(label: str, engine: sa.Engine, found: list[str]) -> bool:
+    """Whether it is a table of the database, and no view."""
+    with _connected(label, engine) as connection, running(label):
+        return found[-1] in sa.inspect(connection).get_table_names(schema=found[0] if len(found) > 1 else None)
 
 
 def _booleans(label: str, engine: sa.Engine, found: list[str]) -> set[str]:
@@ -156,13 +230,17 @@ def _engine(url: sa.URL) -> sa.Engine:
 
 @contextmanager
 def _connected(label: str, engine: sa.Engine) -> Iterator[sa.Connection]:
-    """A connection to a database, on which a percent sign in a statement is nothing special."""
+    """A connection to a database, for a while."""
+    with _connect(label, engine) as connection:
+        yield connection
+
+
+def _connect(label: str, engine: sa.Engine) -> sa.Connection:
+    """A connection to a database, on which a percent sign in a statement without parameters is nothing special."""
     try:
-        connection = engine.connect()
+        return engine.connect().execution_options(no_parameters=True)
     except (SQLAlchemyError, OSError, TypeError):  # what a driver says may repeat the password
         raise TableError(f"cannot connect to {label}; check the server, the user and the password") from None
-    with connection:
-        yield connection.execution_options(no_parameters=True)
 
 
 def _read_carefully(connection: Any, _: object) -> None:

@@ -81,6 +81,11 @@ PLANTED = {
         "import sfumato.ledger.account",
         "knows nothing of what is made",
     ),
+    "the analyst's side opens a table": (
+        "serving/remote.py",
+        "from sfumato.tables import open_table",
+        "through bytes alone",
+    ),
     "a report opens a table": (
         "reporting/document.py",
         "from sfumato.tables import open_table",

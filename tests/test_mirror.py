@@ -26,11 +26,12 @@ WHOLE = {  # of no one module: the package, the repository, a property of many m
     "private/queries/test_group_sums_cells.py",  # of group_sums.py: groups that are cells
     "private/queries/test_group_sums_projected.py",  # of group_sums.py: projected rows and values of columns
     "private/test_door.py",  # what goes into the curator and comes out, from whatever module
-    "private/test_elsewhere.py",  # a mechanism in another process
+    "private/test_elsewhere.py",  # a curator in another process
     "private/test_row_alone.py",
     "release/test_column_types.py",  # every kind of column, from the table through a release and back
     "release/test_golden.py",
     "tables/test_sources.py",  # what holds for tables of every source alike
+    "serving/test_remote_kill.py",  # servers that are killed, and requests that are none: both sides and the ledger
     "test_architecture.py",
     "test_docstrings.py",  # of every public name
     "test_fuzz.py",

@@ -30,6 +30,7 @@ _NAMES = {
     "sfumato.release.release": "Release",
     "sfumato.reporting.document": "report",
     "sfumato.schema.schema": "Schema",
+    "sfumato.serving.remote": "remote",
     "sfumato.tables": "open_table",
     "sfumato.training.settings": "Training",
 }
@@ -38,7 +39,7 @@ __all__ = ["Check", "Clustmix", "Draft", "EpsilonRange", "Estimate", "Estimates"
 __all__ += ["Ledger", "Local", "Mixture", "Outlook", "Periods", "Plan", "PrivateMixture", "Release", "Schema"]
 __all__ += ["SharedLayout", "Slicing", "Spending", "Step", "Streamed", "Training", "Wishes"]
 __all__ += ["__version__", "accounting", "check", "combine", "draft", "epsilon_for", "errors", "evaluate", "fit"]
-__all__ += ["load", "merge", "open_table", "outlook", "plan", "report", "update"]
+__all__ += ["load", "merge", "open_table", "outlook", "plan", "remote", "report", "update"]
 
 if TYPE_CHECKING:
     from sfumato import accounting, errors
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from sfumato.release.release import Release
     from sfumato.reporting.document import report
     from sfumato.schema.schema import Schema
+    from sfumato.serving.remote import remote
     from sfumato.tables import open_table
     from sfumato.training.settings import Training
 

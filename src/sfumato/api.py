@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from sfumato.models.base import Trainable
 from sfumato.private.accounting import Adjacency, Budget, Spend
 from sfumato.private.curator import Curator, Engine
 from sfumato.private.noise import Bits, secure_bits
+from sfumato.private.queries.base import Answer, Query
 from sfumato.private.slicing.law import Slices
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
 from sfumato.progress import Listener, Spending, Step, listening
@@ -32,6 +33,7 @@ from sfumato.release.release import Release
 from sfumato.schema.column_labels import can_unlabel, unlabelled
 from sfumato.schema.layout import ROW, Layout
 from sfumato.schema.schema import Schema
+from sfumato.serving.remote import Opening, Remote
 from sfumato.training.extra import check_extra
 
 
@@ -72,7 +74,7 @@ def plan(
 
 def fit(
     table: Any,
-    schema: Schema | dict[str, Any] | str | Path,
+    schema: Schema | dict[str, Any] | str | Path | None = None,
     *,
     epsilon: float,
     delta: float,
@@ -94,8 +96,9 @@ def fit(
 
     Args:
         table: Whatever `open_table` takes: a path, a pandas or Polars frame, an Arrow table or stream, a DuckDB
-            relation, a NumPy array. Its rows are private.
-        schema: What is publicly known about the columns: a `Schema`, a dictionary, or the path of a file.
+            relation, a NumPy array. Its rows are private. Or `sf.remote(...)`, a table that a server answers for.
+        schema: What is publicly known about the columns: a `Schema`, a dictionary, or the path of a file. A server has
+            its own: leave it out there, or give the same.
         epsilon: How much the release may tell about one row.
         delta: The probability that it tells more.
         mechanism: A config whose fields are its options, such as `sf.Mixture(components=4)`, or a name, which is short
@@ -132,29 +135,31 @@ def fit(
         >>> len(release.sample(10))
         10
     """
-    reserve = reservations(ledger, dataset, insecure_seed is None, who, why)
-    job = prepare(
-        table,
-        schema,
-        epsilon=epsilon,
-        delta=delta,
-        mechanism=mechanism,
-        adjacency=adjacency,
-        rows=rows,
-        engine=engine,
-        insecure_seed=insecure_seed,
-    )
-    with reserve(job.asked) as entry, listening(progress):
-        release = job.release(job.curator(_announcer(job.plan, progress), entry.draw), entry=entry.id)
-    if job.plan.training is None or not isinstance(release.model, Trainable):
+    wish: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "mechanism": mechanism,
+        "adjacency": adjacency,
+        "rows": rows,
+    }
+    if isinstance(table, Remote):
+        own = {"ledger": ledger, "dataset": dataset, "engine": engine, "insecure_seed": insecure_seed}
+        planned, release = _fit_there(table, schema, wish, own, (who, why), progress)
+    else:
+        reserve = reservations(ledger, dataset, insecure_seed is None, who, why)
+        job = prepare(table, schema, **wish, engine=engine, insecure_seed=insecure_seed)
+        planned = job.plan
+        with reserve(job.asked) as entry, listening(progress):
+            release = job.release(job.curator(_announcer(planned, progress), entry.draw), entry=entry.id)
+    if planned.training is None or not isinstance(release.model, Trainable):
         return release
     told = progress or (lambda event: None)
-    return release.train(job.plan.training, on_step=lambda step, steps, loss: told(Step(step, steps, loss)))
+    return release.train(planned.training, on_step=lambda step, steps, loss: told(Step(step, steps, loss)))
 
 
 def prepare(
     table: Any,
-    schema: Schema | dict[str, Any] | str | Path,
+    schema: Schema | dict[str, Any] | str | Path | None,
     *,
     epsilon: float,
     delta: float,
@@ -165,15 +170,12 @@ def prepare(
     insecure_seed: int | None = None,
 ) -> Job:
     """Check all that can be checked before a row is read or anything is spent."""
+    if schema is None:
+        raise ArgumentError("schema must be given: a table does not say what is public of it")
     checked = _schema(schema)
     checked.require_confirmed()
-    chosen = find(mechanism)
     public = _public(checked, epsilon, delta, adjacency, rows)
-    planned = chosen.plan(public)
-    if insecure_seed is None and getattr(getattr(chosen, "layout", None), "seeded", False):
-        raise ArgumentError("the layout is of a release with seeded noise, which tells of its rows; fit that one again")
-    if planned.training is not None:
-        check_extra()
+    chosen, planned = _planned(mechanism, public, insecure_seed is None)
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
     chosen_engine = engine_for(table, _asked(public, planned), units, planned.values, engine)
@@ -221,8 +223,8 @@ class Job:
     def release(self, curator: Curator, asker: Asker | None = None, entry: str | None = None) -> Release:
         """Ask, by way of `asker` if there is one, and build the release; `entry` is the ledger's id for it."""
         model = self.mechanism.run(asker or Client(curator), self.plan)
-        answers = tuple(NoisyAnswer(name, a.values, a.sd, describe(query)) for name, query, a in curator.answers)
-        return Release(self.schema, self.promise(curator, entry), self.mechanism.name, model, answers)
+        promise = self.promise(curator, entry)
+        return Release(self.schema, promise, self.mechanism.name, model, _kept(curator.answers))
 
     def promise(self, curator: Curator, entry: str | None = None) -> Guarantee:
         """The guarantee, which the curator states from what it charged."""
@@ -263,6 +265,48 @@ def load(path: str | Path, module: Any = None) -> Release:
     if not isinstance(release.model, GeneratorModel):
         raise ArgumentError("module is for releases that were trained with a module of their author's own")
     return replace(release, model=release.model.with_module(module))
+
+
+def _fit_there(
+    table: Remote,
+    schema: Schema | dict[str, Any] | str | Path | None,
+    wish: dict[str, Any],
+    own: dict[str, Any],
+    notes: tuple[str | None, str | None],
+    progress: Listener | None,
+) -> tuple[Plan, Release]:
+    """Fit a table that a server answers for: plan here, ask there."""
+    for name, value in own.items():
+        if value is not None:
+            raise ArgumentError(f"{name} must be left out: it is the server's, not the analyst's")
+    if schema is not None and _schema(schema) != table.schema:
+        raise ArgumentError(f"schema is not that of {table.address.text}, which alone counts there: leave it out")
+    if wish["adjacency"] != table.adjacency:
+        raise ArgumentError(f"{table.address.text} protects by adjacency={table.adjacency.value!r}: say so")
+    terms = wish["epsilon"], wish["delta"]
+    public = _public(table.schema, *terms, wish["adjacency"], wish["rows"])
+    chosen, planned = _planned(wish["mechanism"], public, table.secure)
+    plain = _asked(public, planned) is not public.layout
+    opening = Opening(chosen.name, *terms, planned.mu, planned.slices, plain, planned.values, *notes)
+    with table.session(opening, progress) as door, listening(progress):
+        model = chosen.run(Client(door), planned)
+        return planned, Release(table.schema, door.close(), chosen.name, model, _kept(door.answers))
+
+
+def _planned(mechanism: str | Mechanism, public: Public, secure: bool) -> tuple[Mechanism, Plan]:
+    """A mechanism and its plan."""
+    chosen = find(mechanism)
+    planned = chosen.plan(public)
+    if secure and getattr(getattr(chosen, "layout", None), "seeded", False):
+        raise ArgumentError("the layout is of a release with seeded noise, which tells of its rows; fit that one again")
+    if planned.training is not None:
+        check_extra()
+    return chosen, planned
+
+
+def _kept(answers: Iterable[tuple[str, Query, Answer]]) -> tuple[NoisyAnswer, ...]:
+    """Answers as a release keeps them."""
+    return tuple(NoisyAnswer(name, each.values, each.sd, describe(query)) for name, query, each in answers)
 
 
 def _public(schema: Schema, epsilon: float, delta: float, adjacency: str, rows: int | None) -> Public:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.claim import Claim
-from sfumato.cli.interrupts import Interrupted, interruptible, unfinished
+from sfumato.cli.interrupts import Interrupted, elsewhere, interruptible, unfinished
 from sfumato.ledger.ledger import Ledger
 
 
@@ -21,6 +21,12 @@ def test_a_ledger_is_named_as_a_shell_takes_it(tmp_path: Path) -> None:
     with pytest.raises(Interrupted) as caught, interruptible(Ledger(place), "it may be charged"):
         raise KeyboardInterrupt
     assert str(caught.value) == f"it may be charged; sfumato ledger '{place}' shows"
+
+
+@pytest.mark.parametrize(("counted", "told"), [(True, Interrupted), (False, KeyboardInterrupt)])
+def test_a_server_may_have_counted(counted: bool, told: type[BaseException]) -> None:
+    with pytest.raises(told), elsewhere(counted):
+        raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -177,3 +181,27 @@ def test_the_page_about_planning_runs() -> None:
     assert found["found"].needed <= found["found"].allowed
     assert found["outlook"].risk.advantage <= 0.1
     assert found["outlook"].widths.mean("age") <= 1.0
+
+
+@pytest.mark.slow
+def test_the_page_about_a_curator_elsewhere_runs(patients: None, tmp_path: Path) -> None:
+    """What the custodian types, the last line beside the others; then what the analyst does."""
+    first, second = blocks("docs/remote.md", "sh")
+    *before, served = first.splitlines()
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    env |= {"PYTHONPATH": str(ROOT / "src")}
+    for line in before:
+        subprocess.run(shlex.split(line), env=env, check=True, capture_output=True)
+    with subprocess.Popen(shlex.split(served), env=env, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stdout.readline() == "serving patients on unix:clinic.sock; Ctrl-C ends it\n"
+            found = run("docs/remote.md", {})
+            subprocess.run(shlex.split(second), env=env, check=True, capture_output=True)
+        finally:
+            server.terminate()
+            assert server.wait(60) == 0
+    assert found["clinic"].schema == sf.Schema.load("patients.yaml")
+    entries = sf.Ledger("clinic.db").accounts("patients")[0].entries
+    assert [entry.id for entry in entries] == [found["release"].guarantee.entry, sf.load("a.sfumato").guarantee.entry]
+    assert entries[0].who == "A. Lovelace"

@@ -32,6 +32,7 @@ from sfumato.cli.verbs import (
     report,
     sample,
     schema,
+    serve,
     studio,
     train,
     update,
@@ -69,6 +70,7 @@ app.command(name="layout")(layout_file.layout)
 app.command()(merge.merge)
 app.command(cls=TableCommand)(update.update)
 app.command()(ledger.ledger)
+app.command(cls=TableCommand)(serve.serve)
 app.command()(audit.audit)
 app.command()(demo.demo)
 app.command()(studio.studio)

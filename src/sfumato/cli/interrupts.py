@@ -28,6 +28,17 @@ def interruptible(ledger: Ledger | None, state: str) -> Iterator[None]:
 
 
 @contextmanager
+def elsewhere(counted: bool) -> Iterator[None]:
+    """Say of Ctrl-C that a server may have counted what was asked."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not counted:
+            raise
+        raise Interrupted("nothing was written, but the server's ledger may have counted the release") from None
+
+
+@contextmanager
 def unfinished(claim: Claim) -> Iterator[None]:
     """What to say of a training that is interrupted: the file that was claimed holds it, if anything was bought."""
     try:

@@ -10,6 +10,7 @@ import typer
 from sfumato.cli.entry_notes import note_section
 from sfumato.cli.opening import table_section
 from sfumato.cli.options import ConfigCommand, Section, UsageError, configured, given, options_of
+from sfumato.cli.reaching import reach_section
 from sfumato.cli.wish_options import refuse_repeats, wish_section
 from sfumato.errors import ArgumentError
 
@@ -57,8 +58,8 @@ class FitCommand(MechanismCommand):
     """A command that takes a mechanism and a table, and that a ledger may count."""
 
     def sections(self, args: Sequence[str]) -> list[Section]:
-        """The options of the mechanism, of the table and of the ledger's entry."""
-        return [*super().sections(args), table_section(), note_section()]
+        """The options of the mechanism, of the table, of a server and of the ledger's entry."""
+        return [*super().sections(args), table_section(), reach_section(), note_section()]
 
 
 class PlanCommand(MechanismCommand):

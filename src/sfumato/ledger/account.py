@@ -200,6 +200,32 @@ class Dataset:
                 return shown
         return 0.0
 
+    def factor(self, adjacency: Adjacency, unit: str) -> int:
+        """What a release costs here.
+
+        Args:
+            adjacency: Of the release.
+            unit: Whose rows it protects together.
+
+        Returns:
+            The cost, in multiples of its mu.
+
+        Raises:
+            LedgerError: It has none here.
+        """
+        if unit != self.unit:
+            raise LedgerError(
+                f"{self.name!r} counts what is told about one {self.unit}, this release protects one {unit}: "
+                "the two do not add up"
+            )
+        factor = ADJACENCY_FACTORS.get((adjacency, self.adjacency))
+        if factor is None:
+            raise LedgerError(
+                f"{self.name!r} has adjacency {self.adjacency}; a release of adjacency {adjacency} holds more "
+                "for public, so it has no cost there"
+            )
+        return factor
+
     def charge(self, slices: tuple[Slices | OldFrames, ...], number: int) -> Charge:
         """What a release with slices is charged. The shares 1 / (n (n + 1)) of delta* add up to 1.
 
@@ -478,7 +504,7 @@ class Account:
             LedgerError: Its adjacency or unit has no cost here.
             ArgumentError: What it asks for is not the cost of a release.
         """
-        factor = _factor(asked, self.dataset)
+        factor = self.dataset.factor(asked.adjacency, asked.unit)
         slack, collision = _imperfections(self.dataset.unit, factor)
         charge = self.charge_for(asked.slices)
         made = Entry(
@@ -578,22 +604,6 @@ def is_one_line(text: object) -> bool:
 
 def _is_cost(number: object) -> bool:
     return isinstance(number, float) and 0.0 < number < math.inf
-
-
-def _factor(asked: Ask, dataset: Dataset) -> int:
-    """What the release costs here, in multiples of its mu."""
-    if asked.unit != dataset.unit:
-        raise LedgerError(
-            f"{dataset.name!r} counts what is told about one {dataset.unit}, this release protects one {asked.unit}: "
-            "the two do not add up"
-        )
-    factor = ADJACENCY_FACTORS.get((asked.adjacency, dataset.adjacency))
-    if factor is None:
-        raise LedgerError(
-            f"{dataset.name!r} has adjacency {dataset.adjacency}; a release of adjacency {asked.adjacency} holds more "
-            "for public, so it has no cost there"
-        )
-    return factor
 
 
 def _imperfections(unit: str, factor: int) -> tuple[float, float]:

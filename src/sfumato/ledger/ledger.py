@@ -139,30 +139,28 @@ class Ledger:
         Raises:
             LedgerError: where there is none, or noise may have been drawn for it.
         """
-        from sfumato.ledger import store
-
         wanted = entry if _ID.fullmatch(entry) else ""  # no other text goes to the database
         if self._moved(wanted, State.RESERVED, State.RETURNED):
             return
-        with store.reading(self._place) as connection:
-            found = connection.execute(store.entries.select().where(store.entries.c.id == wanted)).mappings().first()
-        if found is None:
+        state = self._state(wanted)
+        if state is None:
             raise LedgerError(f"{self.place} has no entry {entry!r}")
-        if found["state"] == State.RETURNED:
+        if state is State.RETURNED:
             raise LedgerError(f"entry {entry} was returned before")
-        raise LedgerError(f"entry {entry} is {found['state']}: noise may have been drawn, so it stays counted")
+        raise LedgerError(f"entry {entry} is {state}: noise may have been drawn, so it stays counted")
 
-    def reserve(self, dataset: str, asked: Ask) -> Reservation:
+    def reserve(self, dataset: str, asked: Ask, entry: str | None = None) -> Reservation:
         """Set the cost of a release aside while the block runs.
 
         Args:
             dataset: its name.
             asked: what the release will cost.
+            entry: its id, of 32 hexadecimal digits; a fresh one by default.
 
         Returns:
             A context manager; on entering it the cost is written down, or refused with BudgetError.
         """
-        return Reservation(self, _checked("the data set's name", dataset), asked)
+        return Reservation(self, _checked("the data set's name", dataset), asked, entry)
 
     def keeps(self, path: str | Path) -> bool:
         """Whether a path, by any name, is the ledger's own file or one that SQLite keeps beside it.
@@ -195,6 +193,15 @@ class Ledger:
             mine = (store.entries.c.id == entry) & (store.entries.c.state == str(old))
             return connection.execute(store.entries.update().where(mine).values(state=str(new))).rowcount == 1
 
+    def _state(self, entry: str) -> State | None:
+        """How far an entry got; None where there is none."""
+        from sfumato.ledger import store
+
+        with store.reading(self._place) as connection, _readable(self.place):
+            mine = store.entries.select().where(store.entries.c.id == entry)
+            found = connection.execute(mine).mappings().first()
+            return None if found is None else State(found["state"])
+
     def _find(self, connection: sa.Connection, name: str) -> Dataset | None:
         """A data set, locked until the transaction ends where the database does not lock all."""
         from sfumato.ledger.store import datasets
@@ -216,10 +223,10 @@ class Ledger:
 class Reservation(AbstractContextManager["Reservation"]):
     """The cost of one release, set aside. Left by an exception before `draw`, it is returned; else it stays counted."""
 
-    def __init__(self, ledger: Ledger, dataset: str, asked: Ask) -> None:
-        self.id = uuid.uuid4().hex
+    def __init__(self, ledger: Ledger, dataset: str, asked: Ask, entry: str | None = None) -> None:
+        self.id = entry or uuid.uuid4().hex
         self._ledger, self._dataset, self._asked = ledger, dataset, asked
-        self._entered = self._drawn = self._ended = False
+        self._entered = self._drawn = self._released = self._ended = False
 
     def __enter__(self) -> Reservation:
         if self._entered:
@@ -231,6 +238,17 @@ class Reservation(AbstractContextManager["Reservation"]):
             self._ended = True
             self._return()  # an interrupt may come when it is written already
             raise
+        return self
+
+    def resume(self) -> Reservation:
+        """Go on with what an earlier process reserved under this id; reserve it where none did."""
+        state = self._ledger._state(self.id)
+        if state is None:
+            return self.__enter__()
+        if state is State.RETURNED:
+            raise LedgerError(f"entry {self.id} was given back, so nothing more is drawn for it")
+        self._entered, self._drawn = True, state is not State.RESERVED
+        self._released = state is State.RELEASED
         return self
 
     def draw(self) -> None:
@@ -247,7 +265,7 @@ class Reservation(AbstractContextManager["Reservation"]):
         self._ended = True
         if kind is not None:
             self._return()
-        elif not self._ledger._moved(self.id, State.DRAWING, State.RELEASED):
+        elif not self._released and not self._ledger._moved(self.id, State.DRAWING, State.RELEASED):
             raise LedgerError(f"entry {self.id} of {self._ledger.place} is not drawing, so it cannot be released")
 
     def _return(self) -> None:
@@ -259,6 +277,10 @@ class Uncounted(AbstractContextManager["Uncounted"]):
     """The reservation of a release that no ledger counts."""
 
     id = None
+
+    def resume(self) -> Uncounted:
+        """Nothing was written down."""
+        return self
 
     def draw(self) -> None:
         """Nothing has to be written down."""

@@ -10,12 +10,13 @@ import typer
 
 from sfumato.cli.claim import Claim
 from sfumato.cli.entry_notes import entry_notes
-from sfumato.cli.interrupts import interruptible, unfinished
+from sfumato.cli.interrupts import elsewhere, interruptible, unfinished
 from sfumato.cli.mechanism_options import chosen
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Data, Delta, Json, Mechanism, Replace, Rows
 from sfumato.cli.progress import Reach, rounds, training, working
+from sfumato.cli.reaching import reached
 from sfumato.cli.releases import release_data, worth_lines
 from sfumato.errors import ArgumentError
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
     from sfumato.mechanisms import Plan
     from sfumato.release.release import Release
+    from sfumato.schema.schema import Schema
+    from sfumato.serving.remote import Remote
 
 # Said at every fit: what the rows hold must not decide it.
 SEE_CHECK = "see `sfumato check` for what of the table the schema cannot read"
@@ -32,10 +35,12 @@ NOTHING_WRITTEN = "nothing was written, but the ledger may have counted the rele
 def fit(
     context: typer.Context,
     data: Data,
-    schema: Annotated[Path, typer.Option(help="What is publicly known about it: YAML or JSON.")],
     epsilon: Annotated[float, typer.Option(help="How much the release may tell about one row; 1 is customary.")],
     delta: Delta,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the release, NAME.sfumato.")],
+    schema: Annotated[
+        Path | None, typer.Option(help="What is publicly known about it: YAML or JSON. A server has its own.")
+    ] = None,
     mechanism: Mechanism = "mixture",
     adjacency: Adjacency = "add-remove",
     rows: Rows = None,
@@ -54,11 +59,11 @@ def fit(
     from sfumato.api import plan as make
     from sfumato.ledger.ledger import Ledger
     from sfumato.release.unread import unread_lines
-    from sfumato.schema.schema import Schema
     from sfumato.training.extra import check_extra
 
     # Refuse what can be refused before any budget is spent, not after.
-    known = Schema.load(schema)
+    remote = reached(context, data)
+    known = _public_schema(schema, remote)
     config = chosen(context, mechanism)
     planned = make(known, epsilon=epsilon, delta=delta, mechanism=config, adjacency=adjacency, rows=rows)
     if planned.training is not None:
@@ -67,8 +72,13 @@ def fit(
     counted_in = None if ledger is None else Ledger(ledger)
     check_output(output, counted_in)
     claim = Claim(output, replace_file)
-    source, notes = opened(context, data), entry_notes(context)
-    with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN), unfinished(claim):
+    source, notes = opened(context, data) if remote is None else remote, entry_notes(context)
+    with (
+        working("fitting") as reach,
+        interruptible(counted_in, NOTHING_WRITTEN),
+        elsewhere(remote is not None),
+        unfinished(claim),
+    ):
         release = run(
             source,
             known,
@@ -97,6 +107,17 @@ def check_output(output: Path, ledger: Ledger | None) -> None:
     """Refuse to write over a ledger."""
     if ledger is not None and ledger.keeps(output):
         raise ArgumentError(f"{output} is the ledger, or belongs to it; write the release somewhere else")
+
+
+def _public_schema(schema: Path | None, remote: Remote | None) -> Schema:
+    """The schema that is given, or else the server's."""
+    from sfumato.schema.schema import Schema
+
+    if schema is not None:
+        return Schema.load(schema)
+    if remote is None:
+        raise ArgumentError("schema must be given: a file that says what is public of the table")
+    return remote.schema
 
 
 def _trained(release: Release, planned: Plan, output: Path, reach: Reach) -> Release:

@@ -1,8 +1,7 @@
 """Speed and memory of a fit, as ratios and rates measured in one run.
 
-    python -m benchmarks.speed                    UCI Adult on one core, beside the floor under any such fit
-    python -m benchmarks.speed --rows 10000000    a Parquet folder of so many rows, resampled from Adult
-    python -m benchmarks.speed --shapes           2,000 columns; a category of 10,000 values
+    python -m benchmarks.speed             UCI Adult on one core, beside the floor under any such fit
+    python -m benchmarks.speed --shapes    2,000 columns; a category of 10,000 values
 
 The floor is reading the same Parquet file and one product Z.T @ Z of the encoded table. Both are measured in one
 process on one core, imports not counted, alternating, and the median of several runs is reported.
@@ -20,21 +19,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.scale import apart, measure_rows, peak_megabytes
+from benchmarks.scale import apart, peak_megabytes
 
 RUNS = 9
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, help="measure a Parquet folder of so many rows")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="where to leave that folder, or find it again")
     parser.add_argument("--shapes", action="store_true", help="measure a wide and a tall table")
     arguments = parser.parse_args()
-    if arguments.rows is not None:
-        found: Any = measure_rows(arguments.rows, arguments.keep)
-    elif arguments.shapes:
-        found = {name: apart(f"from benchmarks import wide; found = wide.{name}()") for name in ("wide", "tall")}
+    if arguments.shapes:
+        found: Any = {name: apart(f"from benchmarks import wide; found = wide.{name}()") for name in ("wide", "tall")}
     else:
         found = apart("from benchmarks import speed; found = speed.adult_on_one_core()", one_core=True)
     print(json.dumps(found, indent=2))

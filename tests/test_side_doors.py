@@ -22,7 +22,7 @@ import sys
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -646,10 +646,10 @@ def on_choosing(monkeypatch: pytest.MonkeyPatch, tell: Callable[[int], object]) 
     """Tell how many rows there are once they have been read."""
     honest = source.Source.choose
 
-    def choose(self: source.Source, tagged: list[source.Tagged]) -> list[source.Batch]:
-        found = honest(self, tagged)
+    def choose(self: source.Source, read: Iterable[source.Tagged]) -> Iterator[source.Batch]:
+        found = list(honest(self, read))
         tell(sum(len(batch) for batch in found))
-        return found
+        yield from found
 
     monkeypatch.setattr(source.Source, "choose", choose)
 

@@ -237,7 +237,7 @@ class ScaledByTheBatch(Query):
     def weights(self) -> FloatArray:
         return np.array([1.0 / self.grid])
 
-    def total(self, batch: Batch) -> IntArray:
+    def part(self, batch: Batch) -> IntArray:
         values = batch.codes[0].astype(np.float64) + 1.0
         return np.array([np.trunc(values / values.max() * self.grid).sum()]).astype(np.int64)
 
@@ -255,7 +255,7 @@ class OnItsOwn(ScaledByTheBatch):
 
     largest: float = 3.0
 
-    def total(self, batch: Batch) -> IntArray:
+    def part(self, batch: Batch) -> IntArray:
         values = batch.codes[0].astype(np.float64) + 1.0
         return np.array([np.trunc(values / self.largest * self.grid).sum()]).astype(np.int64)
 
@@ -263,7 +263,7 @@ class OnItsOwn(ScaledByTheBatch):
 class Unclipped(Gradient):
     """Features are as long as they are."""
 
-    def total(self, batch: Batch) -> IntArray:
+    def part(self, batch: Batch) -> IntArray:
         return Gradient(self.model, self.features, EXACT - 1).total(batch)
 
 

@@ -69,7 +69,7 @@ class Homemade(Query):
     weights = np.ones(1)
     reach = Reach(0.0, 0.0, 0.0, False, 1)
 
-    def total(self, batch: Batch) -> Any:
+    def part(self, batch: Batch) -> Any:
         return np.ones(1, np.int64)
 
     def check(self, public: Public) -> None:

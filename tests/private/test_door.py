@@ -76,7 +76,7 @@ class Rogue:
 
     def check(self, public: Public) -> None: ...
 
-    def total(self, batch: Batch) -> IntArray:
+    def part(self, batch: Batch) -> IntArray:
         self.kept.append(batch.codes.copy())
         return np.array([len(batch)])
 
@@ -84,8 +84,8 @@ class Rogue:
 class Scaled(Histograms):
     """Honest in all but its total."""
 
-    def total(self, batch: Batch) -> IntArray:
-        return super().total(batch) * 1000
+    def part(self, batch: Batch) -> IntArray:
+        return super().part(batch) * 1000
 
 
 class Spy(np.ndarray):

@@ -62,7 +62,7 @@ Build = Callable[[list[Any]], Table]  # from rows to a table
 def coded(table: Table) -> Coded:
     found: Coded = []
     source = Source(table, LAYOUT)
-    for batch in source.choose([job() for job in source.jobs()]):
+    for batch in source.choose(job() for job in source.jobs()):
         found += zip(batch.labels.tolist(), *batch.codes.tolist(), strict=True)
     return found
 
@@ -444,9 +444,8 @@ def chosen(rows: list[tuple[str, tuple[str, ...]]], most: int) -> Coded:
         | {name: pa.array(cells, pa.string()) for name, cells in zip(NAMES, columns, strict=True)}
     )
     source = Source(open_table(table), WITH_UNIT, Units(most, b"k" * 32))
-    tagged = [job() for job in source.jobs()]
     found: Coded = []
-    for batch in source.choose(tagged) if tagged else []:
+    for batch in source.choose(job() for job in source.jobs()):
         found += zip(batch.labels.tolist(), *batch.codes.tolist(), strict=True)
     return found
 

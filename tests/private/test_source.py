@@ -127,7 +127,7 @@ def by_hand(frame: pd.DataFrame) -> Batch:
 
 def read(table: Table, layout: Layout = LAYOUT, units: Units | None = None) -> Batch:
     source = Source(table, layout, units)
-    parts = source.choose([job() for job in source.jobs()])
+    parts = list(source.choose(job() for job in source.jobs()))
     for part in parts:
         assert part.fixed is not None
         assert part.projected is not None

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from sfumato.schema.notation import instant
 from sfumato.tables import days
-from sfumato.tables.dates import FIRST_DAY, LAST_DAY, NANOS_PER_DAY, Moment, from_datetime64, moment, to_text
+from sfumato.tables.dates import FIRST_DAY, LAST_DAY, NANOS_PER_DAY, Moment, moment, to_text
+from sfumato.tables.objects import from_datetime64
 
 MOMENTS = st.builds(Moment, st.integers(FIRST_DAY, LAST_DAY), st.integers(0, NANOS_PER_DAY - 1))
 

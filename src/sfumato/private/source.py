@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -15,25 +15,26 @@ from sfumato.private.queries.base import FIXED_BITS, Batch, BoolArray, IntArray,
 from sfumato.private.units import TagArray, Units
 from sfumato.schema.layout import NOWHERE, Layout, OrderedBins
 from sfumato.schema.projections import Projection
+from sfumato.spilling import Spill, joined
 from sfumato.tables.cells import numbers, texts
 from sfumato.tables.coding import cells_of, code_label, find_cells, read_batches, values_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import BATCH_ROWS, Table
 
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
+TURN_BYTES = 1 << 30  # of rows of units that are in memory to be chosen from
 ROW_CAP = 1 << 30  # public: totals of products below 2^32 stay below 2^62
 
 _NO_TAGS: TagArray = np.zeros((0, 4), dtype=np.uint64)
 
 
 class Tagged(NamedTuple):
-    """Rows with the hashes of their units and contents; of rows that count nowhere the hashes of their units, where
-    units have a name; and what all of them took, whether they count or not.
+    """Rows with the hashes of their units and contents; and of rows that count nowhere the hashes of their units, where
+    units have a name.
     """
 
     batch: Batch
     tags: TagArray
     strays: TagArray
-    nbytes: int
 
 
 class Source:
@@ -49,36 +50,43 @@ class Source:
         self._projection = Projection.of(layout.groups) if layout.groups else None
         self._dtype = np.int16 if max(layout.cells) < np.iinfo(np.int16).max else np.int32
         self.public = Public.of(layout, values)
-        # Whether every pass gives the rows that count: units are chosen from all rows, once.
-        self.rereadable = table.rereadable and units is None
+        self._step = min(BATCH_ROWS, max(1, BATCH_CELLS // len(layout.names)))  # rows of a batch
+        self.rows = 0  # that have been read, whether they count or not
+        # How many rows are wanting so that their number tells how many units there are, and no more: rows that count
+        # nowhere, or those by which units have fewer than they may have.
+        self.missing = 0
 
     def jobs(self) -> Iterator[Callable[[], Tagged]]:
         """One piece of work per batch: reading is in order, coding may run anywhere."""
-        rows, seen = max(1, BATCH_CELLS // len(self._layout.names)), 0
+        self.rows = 0
         for batch in read_batches(self._table, self._layout, self._layout.label, self._layout.unit):
-            seen += batch.num_rows
-            if seen > ROW_CAP:
+            self.rows += batch.num_rows
+            if self.rows > ROW_CAP:
                 raise TableError(f"a table may have at most {ROW_CAP} rows; split it")
-            for start in range(0, batch.num_rows, rows):
-                yield partial(self._code, batch.slice(start, rows))
+            for start in range(0, batch.num_rows, self._step):
+                yield partial(self._code, batch.slice(start, self._step))
 
-    def choose(self, tagged: list[Tagged]) -> list[Batch]:
-        """Of all rows read, those that count."""
-        if self._units is None or not tagged:
-            return [each.batch for each in tagged]
-        counted = self._units.choose(np.concatenate([_NO_TAGS, *(each.tags for each in tagged)]))
-        ends = np.cumsum([len(each.batch) for each in tagged])
-        return [_only(each.batch, mask) for each, mask in zip(tagged, np.split(counted, ends[:-1]), strict=True)]
+    def choose(self, read: Iterable[Tagged]) -> Iterator[Batch]:
+        """Of all rows read, those that count; with them, how many are missing."""
+        self.missing, every = 0, ((each.batch, len(each.strays)) for each in read)
+        for batch, missing in every if self._units is None else self._chosen(read, self._units):
+            self.missing += missing
+            yield from (batch.only(slice(i, i + self._step)) for i in range(0, len(batch) or 1, self._step))
 
-    def missing(self, tagged: list[Tagged], counted: int) -> int:
-        """How many rows are wanting so that their number tells how many units there are, and no more: rows that count
-        nowhere, or those by which units have fewer than they may have.
-        """
-        strays = np.concatenate([_NO_TAGS[:, :2], *(each.strays for each in tagged)])
-        if self._units is None:
-            return len(strays)
-        units = np.concatenate([strays, *(each.tags[:, :2] for each in tagged)])
-        return self._units.rows * len(np.unique(units, axis=0)) - counted
+    def _chosen(self, read: Iterable[Tagged], units: Units) -> Iterator[tuple[Batch, int]]:
+        """Rows of a unit have one turn, and no others decide which of them count: those of a turn fit into memory."""
+        spill = Spill(TURN_BYTES)
+        kept = [spill.put([strays.T, tags.T, *batch.arrays]) for batch, tags, strays in read]
+        turns = 1 + spill.size // TURN_BYTES
+        for turn in range(turns if kept else 0):
+            names, parts = [], []
+            for strays, *arrays in (part() for part in kept):
+                names.append(strays[:, strays[0] % turns == turn])
+                parts.append([array[..., arrays[0][0] % turns == turn] for array in arrays])
+            tags, *arrays = joined(parts)
+            chosen = Batch(*arrays).only(units.choose(tags.T))
+            everyone = np.unique(np.hstack([tags[:2], *names]), axis=1)
+            yield chosen, units.rows * everyone.shape[1] - len(chosen)
 
     def _code(self, batch: pa.RecordBatch) -> Tagged:
         labels = code_label(batch, self._layout)
@@ -86,13 +94,13 @@ class Source:
         counted = labels >= 0  # a row with a bad label counts nowhere
         if self._units is None:
             strays = np.zeros((int((~counted).sum()), 2), dtype=np.uint64)
-            return Tagged(_only(coded, counted), _NO_TAGS, strays, coded.nbytes)
+            return Tagged(_only(coded, counted), _NO_TAGS, strays)
         ids = texts(batch.column(self._layout.unit))
         named = pc.not_equal(ids, "").to_numpy(zero_copy_only=False)
         kept = _only(coded, counted & named)  # nor does a row without an id
         tags = self._units.tags(ids.filter(pa.array(counted & named)), kept)
         strays = self._units.names(ids.filter(pa.array(~counted & named)))
-        return Tagged(kept, tags, strays, coded.nbytes)
+        return Tagged(kept, tags, strays)
 
     def _coded(self, batch: pa.RecordBatch, labels: IntArray) -> Batch:
         """Rows as bin numbers, with values where they are wanted; of columns in groups, which are numbers, values and

@@ -75,6 +75,8 @@ def clock_values(cells: pa.Array, column: Clocked) -> NDArray[np.float64]:
     Returns:
         One float64 a cell: NaN where it is null, or not written as the schema says.
     """
+    if _is_stored(cells.type, column.type):
+        return _values_of(cells, column)
     return once_each(cells, lambda distinct: _values_of(distinct, column))
 
 
@@ -99,24 +101,28 @@ def _durations(cells: pa.Array, unit: str | None) -> NDArray[np.float64]:
 
 def _seconds(cells: pa.Array, kind: str, form: str | None) -> Seconds:
     stored = cells.type
-    dated = kind in ("date", "datetime")
-    if (
-        (pa.types.is_date(stored) or pa.types.is_timestamp(stored))
-        if dated
-        else getattr(pa.types, f"is_{kind}")(stored)
-    ):
+    if _is_stored(stored, kind):
         found = _of_ticks(*ticks_of(cells), pa.types.is_timestamp(stored) and stored.tz is not None)
     else:
         found = _of_texts(cells.cast(TEXT) if form and pa.types.is_integer(stored) else cells, kind, form)
     day = found.second // DAY
+    dated = kind in ("date", "datetime")
     return found._replace(known=found.known & (day >= FIRST_DAY) & (day <= LAST_DAY)) if dated else found
 
 
+def _is_stored(stored: pa.DataType, kind: str) -> bool:
+    """Whether cells are stored as what their column is."""
+    if kind in ("date", "datetime"):
+        return bool(pa.types.is_date(stored) or pa.types.is_timestamp(stored))
+    return bool(getattr(pa.types, f"is_{kind}")(stored))
+
+
 def _of_ticks(ticks: pa.Int64Array, per_day: int, aware: bool) -> Seconds:
-    day, rest = np.divmod(ticks.fill_null(0).to_numpy(zero_copy_only=False), per_day)
-    second, nano = np.divmod(rest * (NANOS_PER_DAY // per_day), NANOS)
+    whole = ticks.fill_null(0).to_numpy(zero_copy_only=False)
     known = ticks.is_valid().to_numpy(zero_copy_only=False)
-    return Seconds(day * DAY + second, nano, np.full(len(ticks), aware), known)
+    per_second = max(per_day // DAY, 1)  # days are ticks that last longer
+    second, rest = np.divmod(whole * (DAY if per_day == 1 else 1), per_second)
+    return Seconds(second, rest * (NANOS // per_second), np.full(len(ticks), aware), known)
 
 
 def _of_texts(cells: pa.Array, kind: str, form: str | None) -> Seconds:

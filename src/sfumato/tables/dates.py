@@ -7,17 +7,11 @@ where it came from. Instants before the year 1 and after the year 9999 are no da
 from datetime import date
 from typing import NamedTuple
 
-import numpy as np
-
 from sfumato.schema.notation import EPOCH_DAY, NANOS, time_text
 
 NANOS_PER_DAY = 86_400 * NANOS
 FIRST_DAY = date.min.toordinal() - EPOCH_DAY
 LAST_DAY = date.max.toordinal() - EPOCH_DAY
-
-PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400} | {
-    unit: 86_400 * 1000**power for power, unit in enumerate(("ms", "us", "ns", "ps", "fs", "as"), start=1)
-}
 
 
 class Moment(NamedTuple):
@@ -32,28 +26,6 @@ def moment(day: int, nano: int) -> Moment | None:
     carry, nano = divmod(nano, NANOS_PER_DAY)
     day += carry
     return Moment(day, nano) if FIRST_DAY <= day <= LAST_DAY else None
-
-
-def from_datetime64(value: np.datetime64) -> Moment | None:
-    """The instant of a NumPy scalar of any unit.
-
-    >>> from_datetime64(np.datetime64("1969-12-31T12", "h"))
-    Moment(day=-1, nano=43200000000000)
-    """
-    if np.isnat(value):
-        return None
-    unit, size = np.datetime_data(value.dtype)
-    ticks = int(value.astype(np.int64)) * size
-    if unit in ("Y", "M"):
-        months = ticks * (12 if unit == "Y" else 1)
-        year, month = 1970 + months // 12, months % 12 + 1
-        return moment(date(year, month, 1).toordinal() - EPOCH_DAY, 0) if 1 <= year <= 9999 else None
-    if unit == "W":
-        return moment(7 * ticks, 0)
-    if unit not in PER_DAY:  # a bare number without a unit
-        return None
-    day, rest = divmod(ticks, PER_DAY[unit])
-    return moment(day, rest * NANOS_PER_DAY // PER_DAY[unit])
 
 
 def to_text(when: Moment, aware: bool = False) -> str:

@@ -20,6 +20,10 @@ from sfumato.tables.cells import TEXT, bytes_text, decimal_text, float_text
 from sfumato.tables.dates import Moment
 from sfumato.text import AS_STORED
 
+PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400} | {
+    unit: 86_400 * 1000**power for power, unit in enumerate(("ms", "us", "ns", "ps", "fs", "as"), start=1)
+}
+
 
 def object_texts(cells: Iterable[object]) -> pa.LargeStringArray:
     r"""The text of each object; null for what has none.
@@ -30,6 +34,28 @@ def object_texts(cells: Iterable[object]) -> pa.LargeStringArray:
     ['a', '1', '1\x0b', 'true\x0b', None, None, '100000000000000000000']
     """
     return pa.array([_text(cell) for cell in cells], TEXT)
+
+
+def from_datetime64(value: np.datetime64) -> Moment | None:
+    """The instant of a NumPy scalar of any unit.
+
+    >>> from_datetime64(np.datetime64("1969-12-31T12", "h"))
+    Moment(day=-1, nano=43200000000000)
+    """
+    if np.isnat(value):
+        return None
+    unit, size = np.datetime_data(value.dtype)
+    ticks = int(value.astype(np.int64)) * size
+    if unit in ("Y", "M"):
+        months = ticks * (12 if unit == "Y" else 1)
+        year, month = 1970 + months // 12, months % 12 + 1
+        return dates.moment(date(year, month, 1).toordinal() - EPOCH_DAY, 0) if 1 <= year <= 9999 else None
+    if unit == "W":
+        return dates.moment(7 * ticks, 0)
+    if unit not in PER_DAY:  # a bare number without a unit
+        return None
+    day, rest = divmod(ticks, PER_DAY[unit])
+    return dates.moment(day, rest * dates.NANOS_PER_DAY // PER_DAY[unit])
 
 
 def _text(cell: object) -> str | None:
@@ -73,7 +99,7 @@ def _moment_text(when: Moment | None, aware: bool = False) -> str | None:
 
 
 def _timestamp(cell: pd.Timestamp) -> str | None:
-    return _moment_text(dates.from_datetime64(cell.to_datetime64()), aware=cell.tzinfo is not None)
+    return _moment_text(from_datetime64(cell.to_datetime64()), aware=cell.tzinfo is not None)
 
 
 def _time(cell: time) -> str | None:
@@ -87,9 +113,9 @@ def _timedelta(cell: timedelta) -> str:
 
 def _timedelta64(cell: np.timedelta64) -> str | None:
     unit, size = np.datetime_data(cell.dtype)
-    if np.isnat(cell) or unit not in dates.PER_DAY:  # a month has no length
+    if np.isnat(cell) or unit not in PER_DAY:  # a month has no length
         return None
-    return time_text(*divmod(int(cell.astype(np.int64)) * size * dates.NANOS_PER_DAY // dates.PER_DAY[unit], NANOS))
+    return time_text(*divmod(int(cell.astype(np.int64)) * size * dates.NANOS_PER_DAY // PER_DAY[unit], NANOS))
 
 
 _READERS: dict[type, Callable[[Any], str | None]] = {
@@ -110,7 +136,7 @@ _READERS: dict[type, Callable[[Any], str | None]] = {
     timedelta: _timedelta,
     pd.Timedelta: lambda cell: _timedelta64(cell.to_timedelta64()),
     np.timedelta64: _timedelta64,
-    np.datetime64: lambda cell: _moment_text(dates.from_datetime64(cell)),
+    np.datetime64: lambda cell: _moment_text(from_datetime64(cell)),
     **{np.dtype(code).type: lambda cell: str(int(cell)) for code in np.typecodes["AllInteger"]},
     **{np.dtype(code).type: lambda cell: float_text(float(cell)) for code in np.typecodes["Float"]},
 }

@@ -64,12 +64,12 @@ def test_it_keeps_its_bound(adjacency: Adjacency) -> None:
 class Uncapped(ClippedGradient):
     """Noise as if residuals were capped, which they are not."""
 
-    def total(self, batch: Batch) -> Ints:
+    def part(self, batch: Batch) -> Ints:
         return ClippedGradient(self.image, self.slopes, self.radius, 1.0).total(batch)
 
 
 class LongFeatures(ClippedGradient):
-    def total(self, batch: Batch) -> Ints:
+    def part(self, batch: Batch) -> Ints:
         return ClippedGradient(self.image, self.slopes, LARGEST_RADIUS - 1, self.cap).total(batch)
 
 

@@ -213,7 +213,7 @@ def test_the_bound_holds_for_projected_rows(adjacency: Adjacency) -> None:
 
 
 class Unclipped(FeatureMoments):
-    def total(self, batch: Batch) -> Ints:
+    def part(self, batch: Batch) -> Ints:
         return FeatureMoments(self.image, UNCLIPPED, self.classes, self.shares).total(batch)
 
 
@@ -266,7 +266,7 @@ class Rolled(Image):
 class SeesTheLabel(FeatureMoments):
     """Features of each class its own, as the mixture's tables are: then the second moment moves with the label."""
 
-    def total(self, batch: Batch) -> Any:
+    def part(self, batch: Batch) -> Any:
         own = [
             FeatureMoments(Rolled(self.image, k), self.radius, self.classes, self.shares) for k in range(self.classes)
         ]
@@ -276,7 +276,7 @@ class SeesTheLabel(FeatureMoments):
 class LooksAtTheLabel(FeatureMoments):
     """Rows are seen from a point of their own class."""
 
-    def total(self, batch: Batch) -> Ints:
+    def part(self, batch: Batch) -> Ints:
         parts = []
         for k in range(self.classes):
             mine = batch.labels == k
@@ -307,9 +307,9 @@ class _As(Image):
 class OnesBesideTheRadius(FeatureMoments):
     """The one is added to the row after clipping."""
 
-    def total(self, batch: Batch) -> Ints:
+    def part(self, batch: Batch) -> Ints:
         dim = self.image.dim
-        total = super().total(batch)
+        total = super().part(batch)
         counts = np.bincount(batch.labels, minlength=self.classes)
         total[0] = ONE**2 * len(batch)
         total[dim * (dim + 1) // 2 :][: self.classes] = ONE * counts

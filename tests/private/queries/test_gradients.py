@@ -75,7 +75,7 @@ def test_it_keeps_its_bound(adjacency: Adjacency) -> None:
 class Long(Gradient):
     """Whatever features are like, none is left out for its length."""
 
-    def total(self, batch: Batch) -> NDArray[np.int64]:
+    def part(self, batch: Batch) -> NDArray[np.int64]:
         blocks = [self._features(batch, m) @ e for m, e in enumerate(self._residuals(batch))]
         return np.concatenate(blocks).astype(np.int64)
 

@@ -116,8 +116,8 @@ class Rounded(Latent):
 class NormsBeforeClipping(GroupSums):
     """Squared norms are those of the rows as they came."""
 
-    def total(self, batch: Batch) -> Ints:
-        total = super().total(batch).reshape(len(self.latent.radii), -1)
+    def part(self, batch: Batch) -> Ints:
+        total = super().part(batch).reshape(len(self.latent.radii), -1)
         wide = GroupSums(replace(self.latent, radii=(LARGEST_RADIUS - 1,) * len(total)), self.shares, "norm")
         total[:, -1] = wide.total(batch).reshape(total.shape)[:, -1]
         return total.ravel()
@@ -126,8 +126,8 @@ class NormsBeforeClipping(GroupSums):
 class EveryCell(GroupSums):
     """A row counts in every cell of its class."""
 
-    def total(self, batch: Batch) -> Ints:
-        total = super().total(batch).reshape(len(self.latent.radii), -1)
+    def part(self, batch: Batch) -> Ints:
+        total = super().part(batch).reshape(len(self.latent.radii), -1)
         assert self.latent.cells is not None
         classes = np.array(self.latent.cells.classes)
         return np.concatenate([total[classes == k].sum(axis=0) for k in classes])

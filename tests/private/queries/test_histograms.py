@@ -61,8 +61,8 @@ def test_they_keep_their_bound(adjacency: Adjacency) -> None:
 class CountsTwice(Histograms):
     """The first column enters twice."""
 
-    def total(self, batch: Batch) -> Ints:
-        total = super().total(batch).reshape(self.classes, -1)
+    def part(self, batch: Batch) -> Ints:
+        total = super().part(batch).reshape(self.classes, -1)
         total[:, : 1 + self.sizes[0]] *= 2
         return total.ravel()
 
@@ -78,8 +78,8 @@ class UnevenTotals(Histograms):
 class NextClassToo(Histograms):
     """A row counts for the class after its own too."""
 
-    def total(self, batch: Batch) -> Ints:
-        total = super().total(batch).reshape(self.classes, -1)
+    def part(self, batch: Batch) -> Ints:
+        total = super().part(batch).reshape(self.classes, -1)
         return (total + np.roll(total, 1, axis=0)).ravel()
 
 

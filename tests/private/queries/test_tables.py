@@ -114,8 +114,8 @@ def test_units_of_three_rows_keep_their_bound(adjacency: Adjacency, kind: type) 
 class CountsTwice(Tables):
     """The first table's counts enter twice."""
 
-    def total(self, batch: Batch) -> Ints:
-        total = super().total(batch)
+    def part(self, batch: Batch) -> Ints:
+        total = super().part(batch)
         total[: self.cells[0]] *= 2
         return total
 
@@ -131,10 +131,10 @@ class UnevenTotals(Tables):
 class LeansOnOthers(Tables):
     """Levels are counted from the fullest code of the batch: where a row falls depends on other rows."""
 
-    def total(self, batch: Batch) -> Ints:
+    def part(self, batch: Batch) -> Ints:
         top = int(batch.codes.max()) if batch.codes.size else 0
         shifted = np.where(batch.codes < 0, -1, top - batch.codes).astype(np.int16)
-        return super().total(replace(batch, codes=shifted))
+        return super().part(replace(batch, codes=shifted))
 
 
 class Squares(Distances):
@@ -260,6 +260,19 @@ def test_counts_are_those_of_a_slow_count() -> None:
         for place in zip(*([*places, rows.labels][c] for c in table), strict=True):
             slow[place] += 1
         assert np.array_equal(counts, slow)
+
+
+@pytest.mark.parametrize("cells", [1, 200, 1 << 14])
+def test_tables_that_are_counted_together_are_those_counted_alone(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs with and without the label, in either order, one twice, and larger ones: some as margins of others."""
+    monkeypatch.setattr("sfumato.private.queries.tables.CELLS_OF_JOINT", cells)
+    sizes = (4, 3, 5, 2, 6, 3, 2)
+    rows, pairs = many(sizes, 2), list(itertools.combinations(range(7), 2))
+    tables = [*pairs, *((b, a, 7) for a, b in pairs), (1, 4), (6,), (7,), (0, 6, 1), (2, 7, 3, 4, 5)]
+    query = replace(every_pair(sizes, 2), tables=tuple(tables), shares=(1 / len(tables),) * len(tables))
+    alone = [replace(query, tables=(table,), shares=(1.0,)).total(rows) for table in tables]
+    assert np.array_equal(query.total(rows), np.concatenate(alone))
+    assert len(query._joints) < len(tables) / (1 if cells == 1 else 2)
 
 
 def test_of_one_column_by_label_they_are_histograms() -> None:

@@ -88,17 +88,17 @@ def test_a_view_of_a_view_is_refused() -> None:
 class SeesTwice(Viewed):
     """A row is counted in its cell's bin and in the first one."""
 
-    def total(self, batch: Batch) -> Ints:
+    def part(self, batch: Batch) -> Ints:
         first = replace(batch, codes=np.zeros_like(batch.codes))
-        return super().total(batch) + super().total(first)
+        return super().part(batch) + super().part(first)
 
 
 class SeesOthers(Viewed):
     """Bins are counted from the fullest cell of the batch: what is seen of a row depends on others."""
 
-    def total(self, batch: Batch) -> Ints:
+    def part(self, batch: Batch) -> Ints:
         top = int(batch.codes.max()) if len(batch) else 0
-        return super().total(replace(batch, codes=np.where(batch.codes < 0, -1, top - batch.codes).astype(np.int16)))
+        return super().part(replace(batch, codes=np.where(batch.codes < 0, -1, top - batch.codes).astype(np.int16)))
 
 
 FAULTS = {

@@ -141,7 +141,7 @@ def test_a_table_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_whether_a_table_is_too_large_does_not_depend_on_what_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row whose label is none takes as much room as any other: else a refusal would tell of it."""
     bad = [(*row[:3], "no such label") for row in ROWS]
-    monkeypatch.setattr(local, "KEPT_BYTES", 4 * 3 * len(ROWS) - 1)  # four bytes for each of three codes
+    monkeypatch.setattr(local, "KEPT_BYTES", 2 * VECTORS.dim * len(ROWS) - 1)
     for rows in (ROWS, bad, [*ROWS[:-1], bad[-1]]):
         with pytest.raises(TableError, match="too large"):
             vectors(rows)

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, fmin_l_bfgs_b
+from scipy.optimize import Bounds, brentq, minimize
 from scipy.sparse import csr_array
 
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
@@ -28,7 +29,6 @@ from sfumato.progress import Step, tell
 from sfumato.schema.layout import FloatArray, IntArray
 
 CORRECTIONS = 20  # that L-BFGS remembers
-EPS = float(np.finfo(float).eps)
 SMALL = 1e-10  # relative change of the dual below which it is solved
 STEP_BISECTIONS = 20
 LOWEST_WEIGHT = 20.0  # below 0, of a cell
@@ -292,38 +292,43 @@ def cells_of(tilt: Tilt, rows: Rows) -> csr_array:
 def solve(cells: csr_array, now: FloatArray, y: FloatArray, sd: FloatArray, total: Total, steps: int) -> FloatArray:
     """The weights that solve the dual over rows that have the weights `now` already; equally likely rows.
 
-    Cells that no row is in keep their weight: the rows say nothing of them. Weights are scaled by the curvature that
-    they have at the start, so that L-BFGS needs few steps.
+    Cells that no row is in keep their weight: the rows say nothing of them. Of a large table they are most, so that
+    the dual is over the others. Weights are scaled by the curvature that they have at the start, so that L-BFGS needs
+    few steps.
     """
     n = cells.shape[0]
+    held = np.bincount(cells.indices, minlength=len(now))
+    hit = np.flatnonzero(held)
+    place = np.zeros(len(now), cells.indices.dtype)
+    place[hit] = np.arange(len(hit))
+    cells = csr_array((cells.data, place[cells.indices], cells.indptr), shape=(n, len(hit)))
     back = cells.T.tocsr()
-    share = back @ np.full(n, 1.0 / n)
-    hit = share > 0.0
-    scale = np.where(hit, 1.0 / np.sqrt(total.rows * share + sd**2), 0.0)
+    start, share, y, sd = now[hit], held[hit] / n, y[hit], sd[hit]
+    scale = 1.0 / np.sqrt(total.rows * share + sd**2)
 
     def dual(scaled: FloatArray) -> tuple[float, FloatArray]:
-        theta = now + scale * scaled
-        gain = cells @ (theta - now)
+        moved = scale * scaled
+        theta = start + moved
+        gain = cells @ moved
         top = gain.max()
         weighed = np.exp(gain - top)
         mass = weighed.sum()
         log_mean = np.log(mass / n) + top
         rows = total.rows + total.sd**2 * log_mean
-        value = total.rows * log_mean + total.sd**2 * log_mean**2 / 2.0 - (theta - now) @ y
-        value += 0.5 * ((sd * theta) ** 2)[hit].sum()
+        value = total.rows * log_mean + total.sd**2 * log_mean**2 / 2.0 - moved @ y
+        value += 0.5 * ((sd * theta) ** 2).sum()
         slope = rows * (back @ weighed) / mass - y + sd**2 * theta
         return float(value), slope * scale
 
     # No cell is raised much further than to what its noisy count may stand for: what few rows of a pool say would be
     # weighed without end, and rows that are in several such cells may come up later than here.
-    most = np.log((np.maximum(y, 0.0) + 2.0 * sd + 1.0) / np.where(hit, total.rows * share, 1.0))
-    inverse = np.where(hit, 1.0 / np.where(hit, scale, 1.0), 0.0)
-    lower, upper = np.minimum(-LOWEST_WEIGHT - now, 0.0) * inverse, (np.maximum(most, 0.0) + ROOM) * inverse
-    bounds = list(zip(lower.tolist(), upper.tolist(), strict=True))
-    found, _, _ = fmin_l_bfgs_b(
-        dual, np.zeros(len(now)), bounds=bounds, m=CORRECTIONS, factr=SMALL / EPS, maxiter=steps
-    )
-    return np.asarray(now + scale * found)
+    most = np.log((np.maximum(y, 0.0) + 2.0 * sd + 1.0) / (total.rows * share))
+    bounds = Bounds(np.minimum(-LOWEST_WEIGHT - start, 0.0) / scale, (np.maximum(most, 0.0) + ROOM) / scale)
+    options: Any = {"maxcor": CORRECTIONS, "ftol": SMALL, "maxiter": steps}
+    found = minimize(dual, np.zeros(len(hit)), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    solved = now.copy()
+    solved[hit] += scale * found.x
+    return solved
 
 
 def reach(gain: FloatArray, least: float) -> tuple[float, float]:

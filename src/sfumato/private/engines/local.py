@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -15,8 +16,10 @@ from sfumato.in_flight import in_flight, threads
 from sfumato.private.queries.base import Batch, FloatArray, IntArray, Query
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.private.source import Source
+from sfumato.spilling import Arrays, Spill, joined
 
-KEPT_BYTES = 2 << 30  # of a coded table that is kept between passes
+KEPT_BYTES = 2 << 30  # of a coded table that is kept in memory between passes
+TOGETHER = 4  # batches as they are read make one of those that are kept
 
 T = TypeVar("T")
 
@@ -24,9 +27,9 @@ T = TypeVar("T")
 class LocalEngine:
     """Adds up a query over all rows.
 
-    The first pass reads and codes the table; the codes (two bytes a cell, and four where values are needed) are kept
-    for later passes up to KEPT_BYTES. A larger table is read anew at every pass, unless it can be read only once, or
-    units of privacy have to be chosen.
+    The first pass reads and codes the table; the codes (two or four bytes a cell, and four more where values are
+    needed) are kept for later passes: KEPT_BYTES of them in memory, and what is more in a temporary file, so that
+    memory does not grow with rows.
     Threads suffice, because numpy and pyarrow release the interpreter for the work that counts.
     """
 
@@ -34,9 +37,7 @@ class LocalEngine:
         self.public = source.public
         self._source = source
         self._workers = workers
-        self._kept: list[Batch] | None = None
-        self._missing = 0
-        self._too_large = False
+        self._kept: list[Callable[[], Arrays]] | None = None
 
     def total(self, query: Query) -> IntArray:
         """The exact total of a query, whatever the batches and their order."""
@@ -45,34 +46,27 @@ class LocalEngine:
     def rows(self, vectors: RowVectors) -> FloatArray:
         """One vector a column: those of all rows that count, and a zero for every one that is wanting."""
         parts = list(self._map(vectors.find))
-        if self._kept is None:
+        # Vectors have 8 bytes a number, and may take 4 times what codes may. Of all rows: whether they are too many
+        # must not depend on how many of them count.
+        if 2 * self._source.rows * vectors.dim > KEPT_BYTES:
             raise TableError("the table is too large for noisy rows: its rows have to fit into memory")
-        return np.hstack([*parts, np.zeros((vectors.dim, self._missing))])
+        return np.hstack([*parts, np.zeros((vectors.dim, self._source.missing))])
 
     def _map(self, work: Callable[[Batch], T]) -> Iterator[T]:
         # The engine's threads fill the cores; a matrix product that spreads out too would only get in their way.
         with _libraries().limit(limits=1, user_api="blas"), threads(self._workers) as pool:
-            if self._kept is None and not self._too_large:
+            if self._kept is None:
                 self._kept = self._read(pool)
-                self._too_large = self._kept is None
-            yield from in_flight(pool, self._tasks(work), self._workers)
+            tasks = (partial(lambda kept: work(Batch(*kept())), kept) for kept in self._kept)
+            yield from in_flight(pool, tasks, self._workers)
 
-    def _read(self, pool: ThreadPoolExecutor | None) -> list[Batch] | None:
-        """The coded rows that count, or None where they are too many to keep."""
-        tagged, size = [], 0
-        for each in in_flight(pool, self._source.jobs(), self._workers):
-            tagged.append(each)
-            size += each.nbytes  # of all rows: whether they are kept must not depend on how many of them count
-            if size > KEPT_BYTES and self._source.rereadable:
-                return None
-        chosen = self._source.choose(tagged)
-        self._missing = self._source.missing(tagged, sum(map(len, chosen)))
-        return chosen
-
-    def _tasks(self, work: Callable[[Batch], T]) -> Iterator[Callable[[], T]]:
-        if self._kept is not None:
-            return (partial(work, batch) for batch in self._kept)
-        return (partial(lambda job: work(job().batch), job) for job in self._source.jobs())
+    def _read(self, pool: ThreadPoolExecutor | None) -> list[Callable[[], Arrays]]:
+        """The coded rows that count, put aside in fewer batches: what is done once a batch is done less often."""
+        spill, kept = Spill(KEPT_BYTES), []
+        chosen = self._source.choose(in_flight(pool, self._source.jobs(), self._workers))
+        while together := [batch.arrays for batch in islice(chosen, TOGETHER)]:
+            kept.append(spill.put(joined(together)))
+        return kept
 
 
 @cache

@@ -62,9 +62,9 @@ class Batch:
         return len(self.labels)
 
     @property
-    def nbytes(self) -> int:
-        """How much memory the rows take."""
-        return sum(part.nbytes for part in (self.codes, self.fixed, self.projected) if part is not None)
+    def arrays(self) -> list[Any]:
+        """What it is made of; `Batch(*arrays)` is the same batch."""
+        return [part for part in (self.codes, self.labels, self.fixed, self.projected) if part is not None]
 
     def only(self, rows: BoolArray | slice) -> Batch:
         """Some of the rows."""
@@ -158,9 +158,13 @@ class Query(ABC):
     def reach(self) -> Reach:
         """How far a row reaches, and why."""
 
-    @abstractmethod
     def total(self, batch: Batch) -> IntArray:
         """The exact sum of the batch's contributions."""
+        return np.asarray(sum(map(self.part, batch.chunks(self)), np.zeros(self.size, dtype=np.int64)))
+
+    @abstractmethod
+    def part(self, batch: Batch) -> IntArray:
+        """The same of rows so few that their images fit into memory and their sums in float64 are exact."""
 
     def answer(self, total: IntArray) -> IntArray:
         """What is told of the total of all rows, with noise: a number for each weight, here the total itself."""
@@ -177,7 +181,7 @@ class Query(ABC):
         What a question does to a row takes no branch that could fail for one row and not for another, so that shapes
         are all that can go wrong, and they do so here, before anything is charged or read.
         """
-        rehearse(self, lambda batch: self.total(batch).shape == (self.size,), public)
+        rehearse(self, lambda batch: self.part(batch).shape == (self.size,), public)
 
 
 class Image(ABC):

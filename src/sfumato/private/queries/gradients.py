@@ -104,13 +104,10 @@ class Gradient(Query):
         size = self.model.margins * (1 + self.features.dim)
         return np.full(size, times / math.sqrt(self.radius) * 2.0**-PROBABILITY_BITS)
 
-    def total(self, batch: Batch) -> IntArray:
-        total = np.zeros((self.model.margins, 1 + self.features.dim), dtype=np.int64)
-        for chunk in batch.chunks(self):
-            for m, e in enumerate(self.model.residuals(chunk)):
-                # Exact: products of whole numbers below 2^16 and up to 2^16, at most 2^20 of them.
-                total[m] += (self._features(chunk, m) @ e).astype(np.int64)
-        return total.ravel()
+    def part(self, batch: Batch) -> IntArray:
+        # Exact: products of whole numbers below 2^16 and up to 2^16, at most 2^20 of them.
+        sums = [self._features(batch, m) @ e for m, e in enumerate(self.model.residuals(batch))]
+        return np.concatenate(sums).astype(np.int64)
 
     def _features(self, batch: Batch, m: int) -> FloatArray:
         bins = self.features.rows(batch, np.ones(len(batch), dtype=bool), m)
@@ -161,14 +158,11 @@ class ClippedGradient(Query):
     def weights(self) -> FloatArray:
         return np.full(self.slopes.size, 1.0 / (math.sqrt(self.radius) * self.cap * 2.0**PROBABILITY_BITS))
 
-    def total(self, batch: Batch) -> IntArray:
-        total = np.zeros(self.slopes.shape, dtype=np.int64)
-        for chunk in batch.chunks(self):
-            everyone: base.BoolArray = np.ones(len(chunk), dtype=bool)
-            phi = base.within(base.clip_rows(self.image.rows(chunk, everyone, 0), self.radius), self.radius)
-            # Exact: products of whole numbers below 2^16 and of at most 2^16, at most 2^20 of them.
-            total += (self._capped(phi, chunk.labels) @ phi.T).astype(np.int64)
-        return total.ravel()
+    def part(self, batch: Batch) -> IntArray:
+        everyone: base.BoolArray = np.ones(len(batch), dtype=bool)
+        phi = base.within(base.clip_rows(self.image.rows(batch, everyone, 0), self.radius), self.radius)
+        # Exact: products of whole numbers below 2^16 and of at most 2^16, at most 2^20 of them.
+        return (self._capped(phi, batch.labels) @ phi.T).astype(np.int64).ravel()
 
     def _capped(self, phi: FloatArray, labels: IntArray) -> FloatArray:
         """(classes, rows), with PROBABILITY_BITS fractional bits: exact products, a table, a division and a root."""

@@ -124,20 +124,17 @@ class GroupSums(Query):
             blocks.append(np.concatenate(parts))
         return np.concatenate(blocks)
 
-    def total(self, batch: Batch) -> IntArray:
-        total = np.zeros((len(self.latent.radii), self.size // len(self.latent.radii)), dtype=np.int64)
-        for chunk in batch.chunks(self):
-            grouped = self.latent.grouped(chunk)
-            for k, step in enumerate(self.norm_steps):
-                z = self.latent.rows(grouped, k)
-                # Exact: whole numbers up to 2^32, at most 2^20 of them. int64 from here on.
-                parts = [[float(z.shape[1])], z.sum(axis=1)]
-                if self.second == "outer":
-                    parts.append((z @ z.T)[np.triu_indices(len(z))])
-                elif self.second == "norm":
-                    parts.append([np.floor(base.squared_norms(z) / step).sum()])
-                total[k] += np.concatenate(parts).astype(np.int64)
-        return total.ravel()
+    def part(self, batch: Batch) -> IntArray:
+        grouped, parts = self.latent.grouped(batch), []
+        for k, step in enumerate(self.norm_steps):
+            z = self.latent.rows(grouped, k)
+            # Exact: whole numbers up to 2^32, at most 2^20 of them.
+            parts += [[float(z.shape[1])], z.sum(axis=1)]
+            if self.second == "outer":
+                parts.append((z @ z.T)[np.triu_indices(len(z))])
+            elif self.second == "norm":
+                parts.append([np.floor(base.squared_norms(z) / step).sum()])
+        return np.concatenate(parts).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -178,17 +175,15 @@ class FeatureMoments(Query):
         sums = np.full(self.image.dim * self.classes, cross / math.sqrt(self.radius))
         return np.concatenate([_outer_weights(self.image.dim) * second / self.radius, sums])
 
-    def total(self, batch: Batch) -> IntArray:
-        dim = self.image.dim
-        gram, cross = np.zeros((dim, dim), np.int64), np.zeros((dim, self.classes), np.int64)
-        for chunk in batch.chunks(self):
-            for k in range(self.classes):
-                features = self.image.rows(chunk, chunk.labels == k, 0)
-                phi = base.within(base.clip_rows(features, self.radius), self.radius)
-                # Exact: whole numbers below 2^32, at most 2^20 of them. int64 from here on.
-                gram += (phi @ phi.T).astype(np.int64)
-                cross[:, k] += phi.sum(axis=1).astype(np.int64)
-        return np.concatenate([gram[np.triu_indices(dim)], cross.ravel()])
+    def part(self, batch: Batch) -> IntArray:
+        gram, cross = np.zeros((self.image.dim, self.image.dim)), np.zeros((self.image.dim, self.classes))
+        for k in range(self.classes):
+            features = self.image.rows(batch, batch.labels == k, 0)
+            phi = base.within(base.clip_rows(features, self.radius), self.radius)
+            # Exact: whole numbers below 2^32, at most 2^20 of them.
+            gram += phi @ phi.T
+            cross[:, k] = phi.sum(axis=1)
+        return np.concatenate([gram[np.triu_indices(len(gram))], cross.ravel()]).astype(np.int64)
 
 
 def _outer_apart(mean: float, second: float) -> float:

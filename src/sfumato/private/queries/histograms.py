@@ -44,7 +44,7 @@ class Histograms(Query):
         fits = not public.coordinates and (self.sizes, self.classes) == (public.sizes, public.classes)
         insist(fits, "histograms must be those of the schema")
 
-    def total(self, batch: Batch) -> IntArray:
+    def part(self, batch: Batch) -> IntArray:
         cells = []
         for codes, size in zip(batch.codes, self.sizes, strict=True):
             place = batch.labels * (size + 1) + codes + 1  # the code -1 comes first

@@ -13,6 +13,7 @@ from sfumato.private.queries.base import Batch, FloatArray, IntArray, Public, Qu
 
 CELLS_OF_ALL = 1 << 24  # of all tables together, so that counts fit into memory
 CELLS_OF_ONE = 1 << 22  # of one table
+CELLS_OF_JOINT = 1 << 14  # of one that is counted for its margins: it stays in the processor's cache
 TARGET_BITS = 8  # fractional bits of a public count
 MOST_TARGET = 1 << 38  # 2^30 rows: a table's distance stays below 2^38 + 2^22 * 2^38 < 2^62
 
@@ -49,10 +50,14 @@ class Tables(Query):
         insist(fits, f"a table has at most {CELLS_OF_ONE} cells, and all of them {CELLS_OF_ALL}; ask for fewer levels")
 
     @cached_property
+    def sizes(self) -> list[int]:
+        """How many levels each column has, the label last."""
+        return [*(int(level.max()) + 1 for level in self.levels), self.classes]
+
+    @cached_property
     def shapes(self) -> list[tuple[int, ...]]:
         """How many levels each column of a table has."""
-        counts = [*(int(level.max()) + 1 for level in self.levels), self.classes]
-        return [tuple(counts[place] for place in table) for table in self.tables]
+        return [tuple(self.sizes[column] for column in table) for table in self.tables]
 
     @cached_property
     def cells(self) -> list[int]:
@@ -78,19 +83,31 @@ class Tables(Query):
         fits = not public.coordinates and (sizes, self.classes) == (public.sizes, public.classes)
         insist(fits, "tables must be of the columns and classes of the schema")
 
-    def total(self, batch: Batch) -> IntArray:
-        total = np.zeros(self.size, dtype=np.int64)
-        counts = np.split(total, np.cumsum(self.cells)[:-1])  # parts of it, not copies
-        for chunk in batch.chunks(self):
-            # Codes are below their column's number of bins, or -1, which wraps to the last entry.
-            rows = [np.take(level, codes, mode="wrap") for level, codes in zip(self.levels, chunk.codes, strict=True)]
-            rows.append(chunk.labels)
-            for table, shape, count in zip(self.tables, self.shapes, counts, strict=True):
-                place = rows[table[0]]
-                for column, size in zip(table[1:], shape[1:], strict=True):
-                    place = place * size + rows[column]
-                count += np.bincount(place, minlength=count.size)
-        return total
+    @cached_property
+    def _joints(self) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
+        """Tables of more columns, and the ones of ours that are their margins: one takes less to count than its margins
+        do. Columns a and b go with column -a - b, counted in a circle, and so do any two of these three.
+        """
+        groups: dict[frozenset[int], list[tuple[int, ...]]] = {}
+        for table in self.tables:
+            columns = frozenset(table) - {len(self.levels)}
+            three = columns | {-sum(columns) % len(self.levels)} if len(columns) == 2 else columns
+            small = self.classes * math.prod(self.sizes[c] for c in three) <= CELLS_OF_JOINT
+            groups.setdefault(three if small else columns, []).append(table)
+        return {tuple(sorted(set().union(*tables))): tables for tables in groups.values()}
+
+    def part(self, batch: Batch) -> IntArray:
+        # Codes are below their column's number of bins, or -1, which wraps to the last entry. No table has 2^31 cells.
+        pairs = zip(self.levels, batch.codes, strict=True)
+        rows = [*(level.astype(np.int32).take(c, mode="wrap") for level, c in pairs), batch.labels.astype(np.int32)]
+        found: dict[tuple[int, ...], IntArray] = {}
+        for joint, tables in self._joints.items():
+            place, shape = rows[joint[0]], [self.sizes[column] for column in joint]
+            for column in joint[1:]:
+                place = place * np.int32(self.sizes[column]) + rows[column]
+            counts = np.bincount(place, minlength=math.prod(shape)).reshape(shape)
+            found |= {table: np.einsum(counts, range(len(joint)), [*map(joint.index, table)]) for table in tables}
+        return np.concatenate([found[table].ravel() for table in self.tables])
 
 
 @dataclass(frozen=True)
@@ -134,8 +151,8 @@ class Distances(Query):
     def check(self, public: Public) -> None:
         self.tables.check(public)
 
-    def total(self, batch: Batch) -> IntArray:
-        return self.tables.total(batch)
+    def part(self, batch: Batch) -> IntArray:
+        return self.tables.part(batch)
 
     def answer(self, total: IntArray) -> IntArray:
         apart = np.abs((total << TARGET_BITS) - self.targets)

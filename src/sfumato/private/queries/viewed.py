@@ -48,8 +48,8 @@ class Viewed(Query):
         insist(not isinstance(self.query, Viewed), "a view is of rows as they are")  # each would take memory with rows
         self.query.check(public_seen(public, self.view))
 
-    def total(self, batch: Batch) -> IntArray:
-        return self.query.total(seen(batch, self.view))
+    def part(self, batch: Batch) -> IntArray:
+        return self.query.part(seen(batch, self.view))
 
     def answer(self, total: IntArray) -> IntArray:
         return self.query.answer(total)

@@ -43,7 +43,7 @@ $(VENV)/.core: pyproject.toml constraints.txt
 
 $(VENV)/.all: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,docs,train,evaluate,report,studio]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,docs,train,evaluate,report,studio,spark,dask]'
 	touch $@ $(VENV)/.core
 
 clean:

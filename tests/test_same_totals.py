@@ -17,6 +17,7 @@ import pyarrow.dataset as ds
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from tests.clusters import classic, needs_java
 from tests.engines.questions import distances, histograms, postgres, tables
 
 from sfumato.engines.choosing import engine_for
@@ -76,9 +77,12 @@ def numeric() -> pa.Table:
 
 def totals(table: Table, layout: Layout = LAYOUT) -> IntArray:
     """How many rows are in every cell of the grids: whatever else is asked is asked of these cells."""
+    return LocalEngine(Source(table, layout)).total(grid_counts(layout))
+
+
+def grid_counts(layout: Layout) -> Histograms:
     columns = len(layout.cells)
-    query = Histograms(layout.cells, layout.classes, (1 / columns,) * columns)
-    return LocalEngine(Source(table, layout)).total(query)
+    return Histograms(layout.cells, layout.classes, (1 / columns,) * columns)
 
 
 def lines(delimiter: str = ",", quote: str = '"') -> str:
@@ -248,3 +252,28 @@ def test_the_totals_do_not_depend_on_the_source(source: str, tmp_path: Path) -> 
     found = totals(open_table(SOURCES[source](tmp_path)), Layout.of(NUMERIC) if of_numbers else LAYOUT)
     np.testing.assert_array_equal(found, expected(of_numbers))
     assert found.sum() > ROWS
+
+
+def on_spark(parts: int) -> Any:
+    """With empty partitions among them."""
+    rows = classic().createDataFrame(stored())
+    return rows.repartition(parts).union(rows.filter("false").repartition(2))
+
+
+def on_dask(parts: int) -> Any:
+    dask = pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    rows = dask.from_pandas(stored().to_pandas(types_mapper=pd.ArrowDtype), npartitions=parts)
+    return dask.concat([rows, rows[rows["visits"] < 0]])
+
+
+CLUSTERS: dict[str, Callable[[int], Any]] = {"spark": on_spark, "dask": on_dask}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", [1, 3, 17])
+@pytest.mark.parametrize("cluster", [pytest.param("spark", marks=needs_java), "dask"])
+def test_nor_do_they_depend_on_partitions(cluster: str, parts: int) -> None:
+    engine = engine_for(CLUSTERS[cluster](parts), LAYOUT, None, False)
+    np.testing.assert_array_equal(engine.total(grid_counts(LAYOUT)), expected(False))
+    local = LocalEngine(Source(open_table(stored()), LAYOUT))
+    np.testing.assert_array_equal(engine.total(tables(LAYOUT)), local.total(tables(LAYOUT)))

@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.accounting import calibrate, check_adjacency
 from sfumato.engines import Local
-from sfumato.engines.choosing import engine_for
+from sfumato.engines.choosing import check_rows, engine_for
 from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee, NoisyAnswer
 from sfumato.insecure import insecure_bits
@@ -96,7 +96,8 @@ def fit(
 
     Args:
         table: Whatever `open_table` takes: a path, a pandas or Polars frame, an Arrow table or stream, a DuckDB
-            relation, a NumPy array. Its rows are private. Or `sf.remote(...)`, a table that a server answers for.
+            relation, a NumPy array; or a DataFrame of Spark or Dask, whose rows stay there. Its rows are private. Or
+            `sf.remote(...)`, a table that a server answers for.
         schema: What is publicly known about the columns: a `Schema`, a dictionary, or the path of a file. A server has
             its own: leave it out there, or give the same.
         epsilon: How much the release may tell about one row.
@@ -179,6 +180,8 @@ def prepare(
     bits = secure_bits if insecure_seed is None else insecure_bits(insecure_seed)
     units = None if checked.unit is None else Units(checked.unit.rows, bits(KEY_BYTES))
     chosen_engine = engine_for(table, _asked(public, planned), units, planned.values, engine)
+    if planned.slices or any(each.name == "rows" for each in planned.rounds):
+        check_rows(chosen_engine)
     job = Job(checked, public, planned, chosen, chosen_engine, bits)
     job.promise(job.curator())  # a plan that would spend more than was asked for is refused here
     return job

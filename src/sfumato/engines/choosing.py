@@ -14,6 +14,8 @@ from sfumato.private.units import Units
 from sfumato.schema.layout import Layout
 from sfumato.tables import open_table
 
+CLUSTERS = ("pyspark", "dask")  # whose tables are added up where they are
+
 
 def engine_for(table: Any, layout: Layout, units: Units | None, values: bool, wish: Local | None = None) -> Engine:
     """The engine for a table.
@@ -34,7 +36,29 @@ def engine_for(table: Any, layout: Layout, units: Units | None, values: bool, wi
     """
     if not isinstance(wish, Local | None):
         raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {wish!r}")
+    library = type(table).__module__.partition(".")[0]
+    if library in CLUSTERS:
+        return _on_cluster(library, table, layout, units, values, wish)
     opened = open_table(table)
     if is_of_database(opened):
         return database_engine(opened, layout, units, values, wish)
     return LocalEngine(Source(opened, layout, units, values), (wish or Local()).threads)
+
+
+def check_rows(engine: Engine) -> None:
+    """Refuse a plan that asks for noisy rows, before anything is spent, where rows stay elsewhere."""
+    refuse = getattr(engine, "refuse_rows", None)
+    if refuse is not None:
+        refuse()
+
+
+def _on_cluster(library: str, table: Any, layout: Layout, units: Units | None, values: bool, wish: object) -> Engine:
+    if wish is not None:
+        raise ArgumentError("engine is for tables of this machine: one in Spark or Dask is added up there")
+    if library == "pyspark":
+        from sfumato.engines.spark import SparkEngine
+
+        return SparkEngine(table, layout, units, values)
+    from sfumato.engines.dask import DaskEngine
+
+    return DaskEngine(table, layout, units, values)

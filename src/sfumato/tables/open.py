@@ -154,6 +154,8 @@ def _open_object(source: Any) -> Table:
         return ArrowTable(pa.Table.from_batches([source]))
     if hasattr(source, "__arrow_c_stream__"):
         return StreamTable(source)
+    if type(source).__module__.startswith(("pyspark.", "dask.")):
+        raise TableError("a table in Spark or Dask can be fitted, where it is; all else needs one of this machine")
     raise TableError(
         f"cannot read a table from a {type(source).__name__}; give a path, a URL, a pandas or Polars frame, "
         "a DuckDB relation, a 2-D NumPy array, or an Arrow table, stream or data set"

@@ -21,6 +21,27 @@ def test_only_what_is_printed_is_clipped() -> None:
     assert SURE.width == pytest.approx(19.55)
 
 
+@pytest.mark.parametrize(
+    ("estimate", "interval", "possible", "noisy"),
+    [
+        (-3109.2, (-5953.3, 5172.0), (0.0, 30_000.0), True),
+        (1268.9, (-253.3, 2740.0), (0.0, 5_000.0), True),
+        (-67.3, (-67.3, 51.3), (0.0, 5_000.0), False),  # at a bound, and narrow
+        (4311.8, (3262.5, 5353.7), (0.0, 30_000.0), False),
+        (50.0, (10.0, 90.0), (0.0, 100.0), False),  # wide, and no bound misleads
+        (93.0, (85.0, 101.0), (0.0, 100.0), True),
+        (-3.0, (-13.0, 7.0), (0.0, math.inf), False),  # next to none is a count
+    ],
+)
+def test_a_number_that_noise_moves_to_a_bound_is_not_printed(
+    estimate: float, interval: tuple[float, float], possible: tuple[float, float], noisy: bool
+) -> None:
+    found = Estimate(estimate, 1.0, interval, 0.95, "table", (), possible=possible)
+    assert found.is_too_noisy is noisy
+    assert found.shown().startswith("too noisy (95 %: ") is noisy
+    assert found.data()["estimate"] == estimate  # all numbers are kept for programs
+
+
 def test_without_an_interval_the_reason_is_told() -> None:
     assert str(UNSURE) == "0.25 (no interval: no table was bought), of the share"
     assert UNSURE.width == math.inf

@@ -12,6 +12,7 @@ from sfumato.drafting.confirming import (
     answers_to,
     questions,
     separate,
+    slip_in,
     taken,
 )
 from sfumato.errors import ArgumentError, SchemaError
@@ -84,8 +85,9 @@ def test_yes_to_everything_confirms_and_changes_nothing() -> None:
         ("sex", "1, 2, 9", {"type": "category", "values": [1, 2, 9]}),
         ("sex", "01, 02", {"type": "category", "values": ["01", "02"]}),
         ("sex", 'a, "b, c"', {"type": "category", "values": ["a", "b, c"]}),
-        ("sex", "number", {"type": "number", "min": 1, "max": 2, "step": 1}),
-        ("sex", "type: number, max: 9", {"type": "number", "min": 1, "max": 9, "step": 1}),
+        ("sex", "1..8", {"type": "number", "min": 1, "max": 8, "step": 1}),
+        ("sex", "number 0 .. 8", {"type": "number", "min": 0, "max": 8, "step": 1}),
+        ("sex", "type: number, min: 1, max: 9", {"type": "number", "min": 1, "max": 9, "step": 1}),
     ],
 )  # fmt: skip
 def test_a_new_value(name: str, answer: str, expected: dict[str, object]) -> None:
@@ -122,7 +124,11 @@ def test_dropping() -> None:
         ("age", "perhaps", "answer y, s, d or q"),
         ("age", "step: [", "cannot be read"),
         ("age", "min: low", "columns.age"),
-        ("drug", "number", "no whole numbers"),
+        ("sex", "number", "give its bounds too, as they are known without the rows, such as number 1..8"),
+        ("sex", "type: number, max: 9", "give its bounds too"),  # the other bound would be that of the rows
+        ("drug", "number", "give its bounds too"),
+        ("drug", "1..8", "all values with commas"),
+        ("ill", "number 1..8", "label"),
         ("unit", "many", "number of rows"),
         ("unit", "0", "unit.rows"),
         ("left out", "d", "nothing to change"),
@@ -178,9 +184,16 @@ def test_what_was_taken_is_said(name: str, answer: str, told: str) -> None:
 
 def test_every_kind_of_question_says_what_may_be_answered() -> None:
     found = dict(answers_to(DRAFT, question) for question in questions(DRAFT))
-    assert [*found] == ["unit", "number", "category", "date", "left out", "fact"]
+    assert [*found] == ["unit", "number", "category", "date", "codes", "left out", "fact"]
+    assert found["codes"].startswith("where they are amounts: number 1..8, or 1..8 alone")
     assert "2020..2026" in found["date"]
     assert found["fact"] == ""
+
+
+def test_a_slip_is_told_of_columns_with_values_alone() -> None:
+    assert {slip_in(DRAFT, question) for question in questions(DRAFT)} == {""}
+    draft = Schema.parse("columns: {a: {type: category, values: [East, Easst]}}\nunconfirmed: [columns.a.values]\n")
+    assert slip_in(draft, questions(draft)[0]).startswith("'East' beside 'Easst': a slip?")
 
 
 def test_facts_of_a_kind_at_once() -> None:

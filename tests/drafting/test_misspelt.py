@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.drafting.misspelt import misspelt, slips
+from sfumato.drafting.misspelt import alike, misspelt, slips
 
 
 @pytest.mark.parametrize("rare", ["Cardiolgy", "Cardiollogy", "Cardiolagy", "Cardioolgy", "cardiology"])
@@ -41,3 +41,10 @@ def test_many_different_texts_take_no_time() -> None:
     """Every pair of them is not looked at."""
     counts = {f"{'abcdefghij'[i % 10]}{chr(97 + i // 1000)}town{i}": 1 for i in range(10_000)}
     assert misspelt(counts) == {}
+
+
+def test_values_that_are_alike_without_a_count() -> None:
+    assert alike(["West", "Wset", "east", "East", "Ulm", "Uml", "Ward 1", "Ward 2"]) == [
+        ("West", "Wset"),
+        ("east", "East"),
+    ]

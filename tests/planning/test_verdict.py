@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.planning.verdict import GOOD_FOR_TABLES, GOOD_FOR_TRAINING, Verdict
+from sfumato.planning.verdict import GOOD_FOR_TABLES, GOOD_FOR_TRAINING, MOST_LOST, Verdict
 
 ADULT = Path(sf.__file__).parent / "data" / "adult.schema.yaml"
 MEASURED = Path(__file__).parents[2] / "benchmarks" / "planning" / "results" / "usefulness.json"
@@ -30,6 +30,11 @@ def test_the_bounds_are_the_words_last_cases() -> None:
         assert Verdict.at(1.001 * bound).fit_for == above
 
 
+def test_it_says_what_rows_may_be_used_for() -> None:
+    assert "rows to try things out with; a model trained on such rows is weaker" in str(Verdict.at(0.04))
+    assert str(Verdict.at(0.2)) == f"{Verdict.at(0.2).told()}; take more rows, fewer columns or bins, or more epsilon"
+
+
 @pytest.mark.skipif(not MEASURED.exists(), reason="no results beside an installed package")
 def test_parts_of_adult_that_were_measured_agree() -> None:
     """Tables of single columns, and classifiers that learn from the rows, are what the verdict says of them."""
@@ -46,5 +51,6 @@ def test_parts_of_adult_that_were_measured_agree() -> None:
             assert off < 0.1 or verdict.fit_for == "nothing", key
             assert off > 0.05 or verdict.fit_for != "nothing", key
             assert lost < 0.025 or verdict.fit_for != "training", key
+            assert lost < MOST_LOST or verdict.fit_for == "nothing", key
             seen.add(verdict.fit_for)
     assert seen == {"training", "tables", "nothing"}

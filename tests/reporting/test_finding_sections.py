@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.reporting.conftest import EVIL
 
+from sfumato.asking.estimate import Estimate
 from sfumato.planning.verdict import Verdict
 from sfumato.reporting import finding_sections as module
 from sfumato.reporting.association_map import association_map
@@ -22,6 +23,7 @@ from sfumato.reporting.finding_sections import (
 )
 from sfumato.reporting.numbering import Numbering
 from sfumato.reporting.seen_release import SeenRelease, Sizes
+from sfumato.reporting.subgroups import GroupMeans, group_means
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +59,24 @@ def test_associations_pairs_and_groups(seen: SeenRelease, seen_compact: SeenRele
     assert "these 5 of 15 pairs" in told
     assert "a noisy table, through the model" in told
     assert "4 more were bought" in pairs_section(numbering, seen, 1, 4)
-    groups = subgroups_section(numbering, seen, found)
+    groups = subgroups_section(numbering, seen, found, group_means(seen))
     assert "Means by <bdi>ill</bdi>" in groups
     assert "Share of <bdi>ill</bdi> = <bdi>yes</bdi> by <bdi>age</bdi>" in groups
-    assert "saved compact" in subgroups_section(numbering, seen_compact, association_map(seen_compact))
+    assert "saved compact" in subgroups_section(numbering, seen_compact, association_map(seen_compact), [])
+
+
+def test_means_that_noise_hides_are_named(seen: SeenRelease, figures: list[ColumnFigure]) -> None:
+    hidden, clear = (
+        Estimate(value, 9.0, (value - 18.0, value + 18.0), 0.95, "table", (), possible=(0.0, 99.0))
+        for value in (-3.0, 50.0)
+    )
+    means = [GroupMeans("age", "ill", ("no", "yes"), (clear, hidden))]
+    groups = subgroups_section(Numbering(), seen, association_map(seen), means)
+    assert "too noisy (0 to 15)" in groups
+    assert "50 (32 to 68)" in groups
+    told = noise_section(Numbering(), seen, figures, 5, means)
+    assert "both: <bdi>age</bdi> where <bdi>ill</bdi> is <bdi>yes</bdi>." in told
+    assert "called too noisy" not in noise_section(Numbering(), seen, figures, 5)
 
 
 def test_noise_is_called_noise(seen: SeenRelease, figures: list[ColumnFigure], seen_compact: SeenRelease) -> None:

@@ -12,6 +12,7 @@ from sfumato.private.slicing.law import Slices
 from sfumato.release.release import Release
 from sfumato.reporting.numbering import Numbering
 from sfumato.reporting.promise_sections import (
+    _values,
     guarantee_section,
     model_words,
     released_section,
@@ -20,6 +21,7 @@ from sfumato.reporting.promise_sections import (
     whose,
 )
 from sfumato.reporting.seen_release import SeenRelease
+from sfumato.schema.columns import Category
 
 
 def changed(seen: SeenRelease, **changes: object) -> SeenRelease:
@@ -99,5 +101,15 @@ def test_what_was_released(seen: SeenRelease, seen_compact: SeenRelease) -> None
     assert "0 to 99, in steps of 1" in told
     assert "2020-01-01 to 2021-12-31" in told
     assert "<img" not in told
+    assert "fit for " in told
+    assert "take more rows" not in told  # that is no longer the reader's to choose
+    assert "fit for " not in released_section(Numbering(), seen_compact, "Stays", None)
     assert "not told by this release" in released_section(Numbering(), seen_compact, "Stays", None)
     assert "mixture of Gaussians" in model_words(seen.release.model)
+
+
+@pytest.mark.parametrize(
+    ("levels", "told"), [("abcd", "d</bdi>"), ("abcde", "e</bdi>"), ("abcdef", "d</bdi> and 2 more")]
+)
+def test_one_more_value_is_named(levels: str, told: str) -> None:
+    assert _values(Category(values=tuple(levels))).endswith(f"<bdi>{told}")

@@ -320,6 +320,11 @@ def test_and_or_not_bind_as_in_python(words: list[str], negated: list[bool]) -> 
         ("3 - seen > 3", "only numbers can be calculated with, not the date seen"),
         ("seen * 2 > 3", "only numbers can be calculated with, not the date seen"),
         ("seen + 3 > 3", "seen + 3 is a date, and 3 is none"),
+        (
+            "seen < 2015-01-01",
+            "the date seen and the number 2015 - 1 - 1 cannot be compared; write '2015-01-01' in quotes",
+        ),
+        ("seen < 2015-01-01 08:30", "':' at letter 21 has no meaning here; write '2015-01-01 08:30' in quotes"),
         ("seen - left > '2020-01-01'", "the number seen - left and the text '2020-01-01' cannot be compared"),
         ("if age > 3", "it ends too early; 'then' is expected"),
         ("if age then age > 3", "age is neither true nor false"),

@@ -12,6 +12,9 @@ import pandas as pd
 from sfumato.text import one_line
 
 About: TypeAlias = Literal["table", "population"]
+WIDE = 0.1  # of what is possible: a wider interval that reaches an end of it does not tell the number from that end
+TOO_NOISY = "too noisy"
+WHY_TOO_NOISY = "the interval reaches a bound, and covers more than a tenth of what lies between both"
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Estimate:
     Example:
         >>> print(Estimate(-3.2, 5.1, (-13.2, 6.8), 0.95, "table", ("histograms",), "", "rows", (0.0, math.inf)))
         0 (95 %: 0 to 6.8), of rows
+        >>> print(Estimate(12.0, 9.0, (-6.0, 30.0), 0.95, "table", ("histograms",), "", "ages", (0.0, 100.0)))
+        too noisy (95 %: 0 to 30), of ages
     """
 
     estimate: float
@@ -51,6 +56,19 @@ class Estimate:
     def width(self) -> float:
         """How wide the interval is; infinite where there is none."""
         return math.inf if self.interval is None else self.interval[1] - self.interval[0]
+
+    @property
+    def is_too_noisy(self) -> bool:
+        """Whether the number would mislead: its interval reaches a bound, and covers over a tenth of what is possible.
+
+        Counts have no upper bound and are never called so: next to none is an answer.
+        """
+        bottom, top = self.possible
+        if self.interval is None or not math.isfinite(top - bottom):
+            return False
+        low, high = self.interval
+        covered = min(high, top) - max(low, bottom)
+        return (low <= bottom or high >= top) and covered > WIDE * (top - bottom)
 
     def data(self) -> dict[str, Any]:
         """The same as plain JSON values.
@@ -76,7 +94,7 @@ class Estimate:
         return f"{self.shown()}{of}{', for the population' if self.about == 'population' else ''}"
 
     def shown(self) -> str:
-        """The number and its interval in a few letters, kept to what is possible.
+        """The number, unless it is too noisy, and its interval in a few letters, kept to what is possible.
 
         Returns:
             One line.
@@ -84,7 +102,8 @@ class Estimate:
         if self.interval is None:
             return f"{self._kept(self.estimate)} (no interval: {self.reason})"
         low, high = map(self._kept, self.interval)
-        return f"{self._kept(self.estimate)} ({100 * self.level:g} %: {low} to {high})"
+        told = TOO_NOISY if self.is_too_noisy else self._kept(self.estimate)
+        return f"{told} ({100 * self.level:g} %: {low} to {high})"
 
     def _kept(self, value: float) -> str:
         low, high = self.possible

@@ -24,6 +24,7 @@ from typing import Any
 
 import yaml
 
+from sfumato.drafting.misspelt import alike
 from sfumato.errors import ArgumentError, SchemaError
 from sfumato.schema.schema import Schema
 from sfumato.text import one_line
@@ -42,13 +43,15 @@ ANSWERS_BY_KIND = {  # to questions of a kind, besides yes
     "duration": "bounds such as 0..240, or what to change such as step: 1 min",
     "time": "what to change, such as step: 15 min",
     "category": "all its values with commas between, such as F, M; or what to change such as missing: true",
+    "codes": "where they are amounts: number 1..8, or 1..8 alone, with bounds that are public; or all its values with "
+    "commas between, such as 1, 2, 9; or what to change such as missing: true",
     "boolean": "what to change, such as missing: true",
     "unit": "the number of rows of one person that count, or d where every row is another person",
     "left out": "s: later; to have such a column, draft anew with a code book, or with --unit",
 }
 
 _LEFT_OUT = " (left out)"
-_SPAN = re.compile(r"(\S+)\s*\.\.\s*(\S+)")
+_SPAN = re.compile(r"(number\s+)?(\S+)\s*\.\.\s*(\S+)")
 _SETTING = re.compile(r"(type|min|max|step|bins|scale|atoms|missing|values|format|zone)\s*:.*", re.DOTALL)
 _DAY = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?(T\S+)?")  # or a whole month or year
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
@@ -145,8 +148,8 @@ def answered(schema: Schema, question: Question, answer: str) -> Schema:
     Args:
         schema: A draft.
         question: One of its questions.
-        answer: Nothing or `y` for yes; `d` to drop the columns, or the unit; `0..120` for bounds; `a, b, c` for values;
-            `step: 5, missing: true` for anything else; a number of rows for the unit.
+        answer: Nothing or `y` for yes; `d` to drop the columns, or the unit; `0..120` for bounds, also of codes that
+            are amounts; `a, b, c` for values; `step: 5, missing: true` for anything else; rows of a unit.
 
     Returns:
         The schema, in which the facts of the question are confirmed.
@@ -197,11 +200,28 @@ def taken(schema: Schema, question: Question) -> str:
     return f"public: {_text(schema, 'column', kept, [])}{never}"
 
 
+def slip_in(schema: Schema, question: Question) -> str:
+    """Values of a question's column that look like one value written in two ways; '' where none do.
+
+    Args:
+        schema: A draft.
+        question: One of its questions.
+
+    Returns:
+        One line.
+    """
+    values = schema.dump()["columns"].get(question.names[0], {}).get("values") if question.about == "column" else None
+    pairs = alike(map(str, values)) if isinstance(values, list) else []
+    told = _listed([f"{one_line(one)!r} beside {one_line(other)!r}" for one, other in pairs], NAMES_SHOWN)
+    return f"{told}: a slip? mend it in the table, or leave it out of the list" if pairs else ""
+
+
 def answers_to(schema: Schema, question: Question) -> tuple[str, str]:
     """Which kind of thing a question asks, and what may be answered besides yes; '' where nothing may."""
     kind = question.about
     if kind == "column":
-        kind = str(schema.dump()["columns"][question.names[0]]["type"])
+        column = schema.dump()["columns"][question.names[0]]
+        kind = "codes" if _are_codes(column) and schema.label not in question.names else str(column["type"])
     return kind, ANSWERS_BY_KIND.get(kind, "")
 
 
@@ -291,23 +311,31 @@ def _change_unit(data: dict[str, Any], word: str) -> None:
 def _changed(column: dict[str, Any], word: str) -> dict[str, Any]:
     """A column with what an answer says of it."""
     span = _SPAN.fullmatch(word)
-    if span is not None and "min" in column:
-        changes = _bounds(column["type"], span[1], span[2])
+    if span is not None and ("min" in column or _are_codes(column) or (span[1] and "values" in column)):
+        changes = _bounds(column["type"], span[2], span[3])
+        changes |= {"type": "number"} if "values" in column else {}
     elif _SETTING.fullmatch(word):
         changes = _plain(f"{{{word}}}")
     elif word == "number" and "values" in column:
         changes = {"type": "number"}
     elif "values" in column:
-        texts = next(csv.reader([word], skipinitialspace=True))
-        if len(texts) < 2:  # such as n, ok, help or a forgotten comma
-            raise SchemaError("answer y, s, d or q, or all values with commas such as F, M; one alone as values: [F]")
-        whole = all(map(_WHOLE_NUMBER.fullmatch, texts)) and not any(map(_is_padded, texts))
-        changes = {"values": list(map(int, texts)) if whole else texts}
+        changes = {"values": _values(word)}
     else:
         raise SchemaError(f"answer y, s, d or q, or {ANSWERS_BY_KIND.get(column['type'], ANSWERS_BY_KIND['number'])}")
     if changes.get("type") == "number" and "values" in column:
-        changes = _as_number(column["values"]) | changes
+        changes = _as_number(column) | changes
+        if not changes.keys() >= {"min", "max"}:  # the least and the largest code of the rows are not public by this
+            raise SchemaError("give its bounds too, as they are known without the rows, such as number 1..8")
     return {key: value for key, value in (column | changes).items() if value is not None}
+
+
+def _values(word: str) -> list[Any]:
+    """Categories as they were typed."""
+    texts = next(csv.reader([word], skipinitialspace=True))
+    if len(texts) < 2:  # such as n, ok, help or a forgotten comma
+        raise SchemaError("answer y, s, d or q, or all values with commas such as F, M; one alone as values: [F]")
+    whole = all(map(_WHOLE_NUMBER.fullmatch, texts)) and not any(map(_is_padded, texts))
+    return list(map(int, texts)) if whole else texts
 
 
 def _bounds(kind: str, low: str, high: str) -> dict[str, Any]:
@@ -340,11 +368,15 @@ def _is_padded(text: str) -> bool:
     return str(int(text)) != text
 
 
-def _as_number(values: list[Any]) -> dict[str, Any]:
-    """Codes that are amounts after all."""
-    if not all(isinstance(value, int) for value in values) or len(values) < 2:
-        raise SchemaError("its values are no whole numbers: give min and max too")
-    return {"values": None, "min": min(values), "max": max(values), "step": 1}
+def _are_codes(column: dict[str, Any]) -> bool:
+    """Whether a column lists whole numbers, which may be amounts after all."""
+    values = column.get("values")
+    return isinstance(values, list) and all(isinstance(value, int) for value in values)
+
+
+def _as_number(column: dict[str, Any]) -> dict[str, Any]:
+    """What a list of values leaves to a column of numbers: the step of codes, and no bound."""
+    return {"values": None} | ({"step": 1} if _are_codes(column) else {})
 
 
 def _plain(text: str) -> Any:

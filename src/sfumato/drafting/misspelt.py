@@ -1,9 +1,9 @@
-"""Values that look like slips beside a common one. Private: it was found by counting rows."""
+"""Values that look like slips beside a common one. Private where it was found by counting rows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sfumato.text import one_line
 
@@ -60,10 +60,41 @@ def slips(counts: Mapping[str, int]) -> dict[str, str]:
     }
 
 
+def alike(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Texts of a list that are a slip apart and begin alike, as East and West do not.
+
+    Nothing is counted, so which of the two is meant is not told.
+
+    Args:
+        texts: Such as the values of a category.
+
+    Returns:
+        Pairs, the second of which stands later in the list.
+
+    Example:
+        >>> alike(["East", "Noth", "North", "Ward 1", "Ward 2", "West"])
+        [('Noth', 'North')]
+    """
+    first: dict[str, str] = {}
+    found: list[tuple[str, str]] = []
+    for text in texts:
+        if SHORTEST <= len(text) <= LONGEST:
+            variants = sorted(_variants(text))
+            near = {first[each]: None for each in variants if each in first}
+            found += [(other, text) for other in near if _shape(other) == _shape(text)][:1]
+            for each in variants:
+                first.setdefault(each, text)
+    return found
+
+
 def _variants(text: str) -> set[str]:
     """A text in small letters, and all that it is without one letter: two that are a slip apart have one in common."""
     small = text.casefold()
     return {small, *(small[:place] + small[place + 1 :] for place in range(len(small)))}
+
+
+def _shape(text: str) -> tuple[str, list[str]]:
+    return text[:1].casefold(), _digits(text)
 
 
 def _digits(text: str) -> list[str]:

@@ -62,6 +62,15 @@ bins, or more epsilon
             found["pairs that drown"] = f"{self.widths.drowned_pairs} of {self.widths.pairs}"
         return found | {"fit for": self.verdict.fit_for}
 
+    def means(self) -> dict[str, str]:
+        """The half-widths of the first columns' means, which grow with the bounds, by the column's name.
+
+        Returns:
+            A short text each.
+        """
+        known = self.widths.columns[:LISTED_COLUMNS] if self.widths.are_known else ()
+        return {one_line(each.column): _amount(each.mean) for each in known if each.mean is not None}
+
     def lines(self) -> list[str]:
         """Column by column, and the verdict, in words.
 
@@ -127,10 +136,19 @@ def outlook(plan: Plan, guesses: Mapping[str, float] | None = None) -> Outlook:
     return Outlook(Risk.of(plan), widths, Verdict.of(widths))
 
 
+def _amount(width: float) -> str:
+    """Three digits, thousands apart.
+
+    >>> _amount(1123.4), _amount(0.05712)
+    ('1,120', '0.0571')
+    """
+    return f"{float(f'{width:.3g}'):,.12g}"
+
+
 def _points(width: float) -> str:
     return percent(width) if width < 1.0 else "100 %"  # any share is within that
 
 
 def _record(each: ColumnWidth) -> tuple[str, ...]:
-    mean = "" if each.mean is None else f"± {each.mean:.3g}"
+    mean = "" if each.mean is None else f"± {_amount(each.mean)}"
     return one_line(each.column), f"± {each.count:.0f}", f"± {_points(each.share)}", mean, "drowns" * each.drowns

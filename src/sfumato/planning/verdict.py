@@ -3,7 +3,8 @@
 The blur of a plan is the mean over columns of the noise on the number of rows in half of a column's bins (one standard
 deviation), over the rows there. The two bounds were read off measured releases of public tables, docs/planning.md: up
 to GOOD_FOR_TRAINING a classifier that learns from synthetic rows lost at most 0.025 of the AUC that the same number of
-real rows give; up to GOOD_FOR_TABLES one-way tables were off by less than a tenth of the rows.
+real rows give; up to GOOD_FOR_TABLES one-way tables were off by less than a tenth of the rows, and such a classifier
+lost up to MOST_LOST.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 GOOD_FOR_TRAINING = 0.025
 GOOD_FOR_TABLES = 0.15
+MOST_LOST = 0.06  # of AUC, among the measured releases that are fit for tables
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class Verdict:
 
     Example:
         >>> print(Verdict.at(0.048))
-        fit for tables of single columns, not for training: noise is 4.8 % of the rows in half a column, on average
+        fit for tables of single columns and for rows to try things out with; a model trained on such rows is weaker \
+than one of real rows (in tests by up to 0.06 of AUC): noise is 4.8 % of the rows in half a column, on average
     """
 
     fit_for: Literal["training", "tables", "nothing", "unknown"]
@@ -72,12 +75,22 @@ class Verdict:
         """
         return {"fit_for": self.fit_for, "blur": self.blur, "words": str(self)}
 
-    def __str__(self) -> str:
+    def told(self) -> str:
+        """The verdict in words, without what may be done about it: on a release nothing may, any more.
+
+        Returns:
+            A sentence.
+        """
         if self.blur is None:
             return "unknown, because columns are not counted one by one, as in groups"
+        words = {
+            "training": "fit for training and for tables",
+            "tables": "fit for tables of single columns and for rows to try things out with; a model trained on such "
+            f"rows is weaker than one of real rows (in tests by up to {MOST_LOST:g} of AUC)",
+        }
         noise = f"noise is {percent(self.blur)} of the rows in half a column, on average"
-        if self.fit_for == "training":
-            return f"fit for training and for tables: {noise}"
-        if self.fit_for == "tables":
-            return f"fit for tables of single columns, not for training: {noise}"
-        return f"fit for nothing: {noise}; take more rows, fewer columns or bins, or more epsilon"
+        return f"{words.get(self.fit_for, 'fit for nothing')}: {noise}"
+
+    def __str__(self) -> str:
+        advice = "; take more rows, fewer columns or bins, or more epsilon"
+        return self.told() + (advice if self.fit_for == "nothing" else "")

@@ -41,6 +41,7 @@ from sfumato.reporting.promise_sections import (
     spent_section,
 )
 from sfumato.reporting.seen_release import SIZES, SeenRelease
+from sfumato.reporting.subgroups import group_means
 from sfumato.reporting.use_sections import rules_section, sample_data, sample_section, use_section
 from sfumato.text import one_line
 
@@ -132,7 +133,7 @@ class _Pages:
         for name in seen.columns:
             figures.append(column_figure(seen, name))
             progress(1)
-        found = association_map(seen)
+        found, means = association_map(seen), group_means(seen)
         tables, left_out = pair_data(seen)
         bought = sum(1 for _ in bought_pairs(seen))
         sections = [
@@ -142,8 +143,8 @@ class _Pages:
             columns_section(numbering, seen, figures),
             associations_section(numbering, seen, found),
             pairs_section(numbering, seen, len(tables), left_out),
-            subgroups_section(numbering, seen, found),
-            noise_section(numbering, seen, figures, bought),
+            subgroups_section(numbering, seen, found, means),
+            noise_section(numbering, seen, figures, bought, means),
             rules_section(numbering, seen),
             sample_section(numbering, seen),
             use_section(numbering, seen, self.title, self.publisher, self.date, self.file),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from sfumato.asking.estimate import Estimate
+from sfumato.asking.estimate import TOO_NOISY, Estimate
 
 NO_NUMBER = "–"  # in the place of a number that there is not
 
@@ -46,7 +46,7 @@ def interval_text(interval: tuple[float, float] | None) -> str:
 
 
 def estimate_text(found: Estimate) -> str:
-    """An estimate and its interval, kept to what is possible.
+    """An estimate, unless it is too noisy, and its interval, kept to what is possible.
 
     >>> estimate_text(Estimate(1234.4, 5.1, (-1.0, 2468.0), 0.95, "table", (), "", "rows", (0.0, math.inf)))
     '1,234 (0 to 2,468)'
@@ -54,7 +54,7 @@ def estimate_text(found: Estimate) -> str:
     if found.interval is None:
         return _kept(found, found.estimate)
     low, high = (_kept(found, end) for end in found.interval)
-    return f"{_kept(found, found.estimate)} ({low} to {high})"
+    return f"{TOO_NOISY if found.is_too_noisy else _kept(found, found.estimate)} ({low} to {high})"
 
 
 def powers(text: str) -> str:

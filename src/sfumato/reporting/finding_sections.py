@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.asking.estimate import TOO_NOISY, WHY_TOO_NOISY
 from sfumato.planning.verdict import Verdict
 from sfumato.reporting.association_map import AssociationMap
 from sfumato.reporting.column_figures import Bar, ColumnFigure
@@ -14,7 +15,7 @@ from sfumato.reporting.figures_told import NO_NUMBER, estimate_text, interval_te
 from sfumato.reporting.markup import Markup, foreign, joined, table, tag
 from sfumato.reporting.numbering import Numbering, listing, paragraph
 from sfumato.reporting.seen_release import SIZES, SeenRelease
-from sfumato.reporting.subgroups import GroupMeans, GroupShares, group_means, group_shares, told_class
+from sfumato.reporting.subgroups import GroupMeans, GroupShares, group_shares, told_class
 from sfumato.text import one_line
 
 INTERVAL = "95 % interval"
@@ -121,9 +122,10 @@ def pairs_section(numbering: Numbering, seen: SeenRelease, tables: int, left_out
     )
 
 
-def subgroups_section(numbering: Numbering, seen: SeenRelease, found: AssociationMap) -> Markup:
+def subgroups_section(
+    numbering: Numbering, seen: SeenRelease, found: AssociationMap, means: Sequence[GroupMeans]
+) -> Markup:
     """Subgroups, with their uncertainty."""
-    means = group_means(seen)
     shares = group_shares(seen, _by_association(seen, found))
     parts: list[Markup] = []
     if means:
@@ -143,11 +145,16 @@ def caution(figures: Sequence[ColumnFigure], worth: Verdict) -> Markup:
         return tag("p", tag("strong", told), " What the model says of them means nothing.", class_="caution")
     if worth.fit_for != "nothing":
         return Markup("")
-    verdict, _, _ = str(worth).partition(";")  # what to do about it is no longer the reader's to choose
-    return tag("p", tag("strong", f"This release is {verdict}."), class_="caution")
+    return tag("p", tag("strong", f"This release is {worth.told()}."), class_="caution")
 
 
-def noise_section(numbering: Numbering, seen: SeenRelease, figures: Sequence[ColumnFigure], bought: int) -> Markup:
+def noise_section(
+    numbering: Numbering,
+    seen: SeenRelease,
+    figures: Sequence[ColumnFigure],
+    bought: int,
+    means: Sequence[GroupMeans] = (),
+) -> Markup:
     """What is too noisy to be read."""
     drowned = [figure for figure in figures if figure.is_unreadable]
     partly = [figure for figure in figures if figure.lost and figure not in drowned]
@@ -157,6 +164,8 @@ def noise_section(numbering: Numbering, seen: SeenRelease, figures: Sequence[Col
     points: list[str] = []
     if drowned:
         points.append(joined(["Do not read these columns, noise hides most of their rows: ", _names(drowned), "."]))
+    if noisy := list(_noisy_means(figures, means)):
+        points.append(joined([f"Means that are called {TOO_NOISY}, since {WHY_TOO_NOISY}: ", _listed(noisy), "."]))
     if without:
         reasons = sorted({figure.reason for figure in without})
         points.append(
@@ -221,7 +230,7 @@ def _summary(numbering: Numbering, figures: Sequence[ColumnFigure]) -> Iterator[
         largest = max(figure.bars, key=lambda bar: bar.share if np.isfinite(bar.share) else -1.0)
         mean = estimate_text(figure.facts["mean"]) if "mean" in figure.facts else NO_NUMBER
         told = (foreign(largest.label), f"{percent_text(largest.share)} ({interval_text(largest.interval)})")
-        rows.append((foreign(figure.name), mean, *(("too noisy", NO_NUMBER) if figure.is_unreadable else told)))
+        rows.append((foreign(figure.name), mean, *((TOO_NOISY, NO_NUMBER) if figure.is_unreadable else told)))
     yield numbering.table(
         "All columns at a glance",
         ["Column", f"Mean ({INTERVAL})", "Most frequent class", f"Its percent ({INTERVAL})"],
@@ -375,9 +384,24 @@ def _no_groups(seen: SeenRelease) -> str:
 # --- noise
 
 
+def _noisy_means(figures: Sequence[ColumnFigure], means: Sequence[GroupMeans]) -> Iterator[Markup]:
+    """The columns, and the groups of columns, whose mean is not told."""
+    for figure in figures:
+        if "mean" in figure.facts and figure.facts["mean"].is_too_noisy:
+            yield foreign(figure.name)
+    for each in means:
+        for group, mean in zip(each.groups, each.means, strict=True):
+            if mean.is_too_noisy:
+                yield joined([foreign(each.column), " where ", foreign(each.by), " is ", foreign(group)])
+
+
 def _names(figures: Sequence[ColumnFigure]) -> Markup:
-    named = joined((foreign(figure.name) for figure in figures[:LISTED_LOST]), ", ")
-    more = len(figures) - LISTED_LOST
+    return _listed([foreign(figure.name) for figure in figures])
+
+
+def _listed(items: Sequence[Markup]) -> Markup:
+    more = len(items) - LISTED_LOST
+    named = joined(items[:LISTED_LOST], ", ")
     return joined([named, f" and {more:,} more"]) if more > 0 else named
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sfumato.guarantee import Guarantee, Person
 from sfumato.models import ColumnLabelModel, GeneratorModel, MixtureModel, Model, TiltedModel
 from sfumato.models.bought import BoughtRows
+from sfumato.planning.release_verdict import release_verdict
 from sfumato.planning.risk import FALSE_ALARMS, PRIORS, Risk
 from sfumato.private.accounting import Adjacency, Spend
 from sfumato.reporting.classes import value_text
@@ -42,13 +43,15 @@ SPENT_FOR = {
     "columns": "how the columns of a group spread",
     "summary": "where each column's rows lie",
 }
+FIGURE_SPACE = "\u2007"  # as wide as a digit, so that bars begin below each other
+VALUES_NAMED = 4  # of a category
 POWER_POINTS = 41  # of the curve of what an attacker finds
 NOT_PRIVATE = "This release has no guarantee."
 
 
 def released_section(numbering: Numbering, seen: SeenRelease, title: str, publisher: str | None) -> Markup:
     """What was released, for whom, and of which columns."""
-    release = seen.release
+    release, worth = seen.release, release_verdict(seen.release)
     columns, secure = len(release.schema.columns), release.guarantee.secure
     facts = [
         ("Title", title),
@@ -59,6 +62,7 @@ def released_section(numbering: Numbering, seen: SeenRelease, title: str, publis
         ("Whose privacy", foreign(whose(release.guarantee))),
         ("Guarantee", short_guarantee(release.guarantee)),
         ("Mechanism", f"{release.mechanism}; {model_words(release.model)}"),
+        *([("What it is worth", worth.told())] if worth.blur is not None else []),
         ("Noisy answers kept", f"{len(release.answers)}" if release.answers else "none: the file was saved compact"),
     ]
     return numbering.section(
@@ -205,8 +209,9 @@ def _columns_told(seen: SeenRelease) -> Iterator[tuple[str, ...]]:
 
 def _values(column: Column) -> str:
     if isinstance(column, Listed):
-        levels = joined((foreign(level) for level in column.levels[:4]), ", ")
-        more = len(column.levels) - 4
+        shown = VALUES_NAMED + (len(column.levels) == VALUES_NAMED + 1)  # one more takes no more room than saying so
+        levels = joined((foreign(level) for level in column.levels[:shown]), ", ")
+        more = len(column.levels) - shown
         return joined([levels, f" and {more} more"]) if more > 0 else levels
     low, high, step, *_ = column.span
     stepped = f", in steps of {number_text(step)}" if step is not None and isinstance(column, Number) else ""
@@ -323,7 +328,7 @@ def _spent(spend: Spend, total: float) -> tuple[str, ...]:
         _purpose(spend.name),
         number_text(float(f"{spend.sigma / spend.sensitivity:.3g}")),
         rounded_up(spend.mu, 5),
-        joined([tag("span", bar, class_="shares"), f"{100 * share:.1f} %"]),
+        joined([tag("span", bar, class_="shares"), f"{100 * share:.1f}".rjust(5, FIGURE_SPACE) + " %"]),
     )
 
 

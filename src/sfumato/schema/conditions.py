@@ -133,6 +133,8 @@ TOKEN = re.compile(
     re.VERBOSE,
 )
 ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)+`""")
+BARE_DATE = re.compile(rf"\b{ISO_DATE.pattern}\b(?:[ T][0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}})?)?")
 
 KINDS: dict[type, Kind] = {
     int: "number",
@@ -640,7 +642,9 @@ def _parsed(text: str, columns: Mapping[str, Column], insist: Callable[[Node], N
         return insist(_Parser(text, columns).whole())
     except ArgumentError as error:
         shown = text if len(text) <= LIMITS.shown else f"{text[: LIMITS.shown]}..."
-        raise ArgumentError(f"condition {one_line(repr(shown))}: {one_line(str(error))}") from None
+        date = BARE_DATE.search(QUOTED.sub("", text[: LIMITS.letters]))
+        hint = "" if date is None else f"; write {date[0]!r} in quotes"
+        raise ArgumentError(f"condition {one_line(repr(shown))}: {one_line(str(error))}{hint}") from None
 
 
 class _Token(NamedTuple):

@@ -74,6 +74,32 @@ def test_a_senseless_answer_is_asked_again(draft: Path, confirm: Call) -> None:
     assert "2 questions answered" in told.out
 
 
+def test_codes_that_are_amounts_need_bounds_that_are_public(draft: Path, confirm: Call) -> None:
+    draft.write_text("columns: {people: {type: category, values: [1, 2, 6]}}\nunconfirmed: [columns.people.values]\n")
+    told = confirm("number\n1..8\n", "s.yaml").out
+    assert "\n  (or where they are amounts: number 1..8, or 1..8 alone" in told
+    assert "\n  give its bounds too" in told
+    assert "\n  public: people: number from 1 to 8; step 1; never missing\n" in told
+    assert sf.Schema.load(draft).dump()["columns"]["people"] == {"type": "number", "min": 1, "max": 8, "step": 1}
+
+
+def test_a_slip_is_told_where_it_is_asked(draft: Path, confirm: Call) -> None:
+    draft.write_text("columns: {a: {type: category, values: [Noth, North, West]}}\nunconfirmed: [columns.a.values]\n")
+    told = confirm("North, West\n", "s.yaml").out
+    assert (
+        "\n  ('Noth' beside 'North': a slip? mend it in the table, or leave it out of the list)\n  (or all its" in told
+    )
+    assert "a slip?" not in told.partition("> ")[2]
+
+
+def test_the_next_command_names_the_table_beside_the_draft(draft: Path, confirm: Call) -> None:
+    assert "\nnext: sfumato check DATA --schema s.yaml\n" in confirm("\n\n", "s.yaml").out
+    draft.with_suffix(".csv").touch()
+    assert "\nnext: sfumato check s.csv --schema s.yaml\n" in confirm("", "s.yaml").out
+    draft.with_suffix(".parquet").touch()  # which of both is not known
+    assert "\nnext: sfumato check DATA --schema s.yaml\n" in confirm("", "s.yaml").out
+
+
 def test_alike_columns_one_by_one(draft: Path, confirm: Call) -> None:
     same = "{type: category, values: [Up]}"
     draft.write_text(f"columns: {{a: {same}, b: {same}}}\nunconfirmed: [columns.a.values, columns.b.values]\n")

@@ -103,6 +103,10 @@ def test_a_plan_says_what_it_means(folder: Path, call: Call) -> None:
     both = call(*BASE, "--epsilon", "1,4").out
     assert "share of " not in both
     assert "(--details: how the budget is divided)" in both
+    assert lines["age"][-1] == meant.means()["age"]
+    assert "\nthe mean of age, ±" in both
+    assert "\nthe mean of age, ±" not in said  # it stands in the table of columns
+    assert both.index("the mean of age, ±") < both.index("\nfit for")
     assert "\nepsilon 1: fit for " in both
     assert "\nepsilon 4: fit for " in both
     assert "verdict:" not in both

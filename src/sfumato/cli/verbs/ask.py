@@ -120,6 +120,7 @@ def told_lines(found: Estimate | Estimates, by: str | None = None) -> list[str]:
         Lines for a screen.
     """
     from sfumato.asking import Estimate
+    from sfumato.asking.estimate import TOO_NOISY, WHY_TOO_NOISY
 
     first = found if isinstance(found, Estimate) else next(iter(found), None)
     if first is None:
@@ -132,5 +133,7 @@ def told_lines(found: Estimate | Estimates, by: str | None = None) -> list[str]:
     if first.interval is not None:
         whose = "the table" if first.about == "table" else "the population"
         lines.append(f"  {100 * first.level:g} of 100 such intervals hold the number of {whose} itself, without noise")
+    if any(each.is_too_noisy for each in ([found] if isinstance(found, Estimate) else found)):
+        lines.append(f"  {TOO_NOISY}: {WHY_TOO_NOISY}")
     lines += [f"  of rows that count, {read}"] if read else []
     return lines + ([f"  from {', '.join(first.rests_on)}"] if first.rests_on else [])

@@ -23,6 +23,8 @@ HELP = "Enter: public, as it stands; a new value; d: drop the column; each: one 
 SAY_YES_TO = "PRIVATE: the draft was read off rows. Say yes only to what is public knowledge without them."
 BULK_HELP = "Kinds of facts to accept at once, such as type,step,missing; bounds and values are asked one by one."
 
+TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".parquet", ".xlsx")
+
 
 def confirm(
     schema: Annotated[Path, typer.Argument(help="The draft, which is changed.")],
@@ -59,12 +61,18 @@ def confirm(
     state = f"{left} facts are left: sfumato confirm goes on" if left else "nothing is left: fit accepts it"
     print(f"{asked} questions answered; {state}")
     if not left:
-        print(f"next: sfumato check DATA --schema {shlex.quote(str(schema))}")
+        print(f"next: {shlex.join(['sfumato', 'check', _table_beside(schema), '--schema', str(schema)])}")
+
+
+def _table_beside(schema: Path) -> str:
+    """The table that a draft is probably of: the one file beside it that has its name; DATA where that is not known."""
+    found = [path for ending in TABLE_ENDINGS if (path := schema.with_suffix(ending)).is_file()]
+    return str(found[0]) if len(found) == 1 else "DATA"
 
 
 def _walk(draft: Schema, path: Path, screen: TextIO) -> tuple[int, Schema]:
     """Ask until all is answered or the answers end; how many were answered, and the schema."""
-    from sfumato.drafting.confirming import answered, answers_to, questions, separate, taken
+    from sfumato.drafting.confirming import answered, answers_to, questions, separate, slip_in, taken
 
     waiting, hinted = deque(questions(draft)), set()
     total, place, asked = len(waiting), 1, 0
@@ -72,8 +80,9 @@ def _walk(draft: Schema, path: Path, screen: TextIO) -> tuple[int, Schema]:
         print(HELP, file=screen)
     while waiting:
         question = waiting.popleft()
-        kind, hint = answers_to(draft, question)
-        answer = _ask(question, place, total, "" if kind in hinted else hint, screen)
+        kind, hint = answers_to(draft, question)  # what may be answered is said once of each kind
+        hints = [slip_in(draft, question), "" if kind in hinted or not hint else f"or {hint}"]
+        answer = _ask(question, place, total, list(filter(None, hints)), screen)
         hinted.add(kind)
         if answer is None or answer.lower() in ("q", "quit"):
             break
@@ -95,12 +104,12 @@ def _walk(draft: Schema, path: Path, screen: TextIO) -> tuple[int, Schema]:
     return asked, draft
 
 
-def _ask(question: Question, place: int, total: int, hint: str, screen: TextIO) -> str | None:
-    """The answer to a question; None where there are no more. What may be answered is said once of each kind."""
+def _ask(question: Question, place: int, total: int, hints: list[str], screen: TextIO) -> str | None:
+    """The answer to a question; None where there are no more."""
     keys = f"  [{' '.join(question.keys)}]" if question.keys else ""
     print(f"{place} of {total}  {question.text}{keys}", file=screen)
-    if hint:
-        print(f"  (or {hint})", file=screen)
+    for hint in hints:
+        print(f"  ({hint})", file=screen)
     print("> ", end="", file=screen, flush=True)
     line = sys.stdin.readline()
     if not sys.stdin.isatty():

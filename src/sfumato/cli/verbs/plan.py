@@ -154,8 +154,12 @@ def _label(made: Plan, label: str | None) -> str:
 
 
 def _meaning(outlooks: list[Outlook]) -> list[tuple[str, list[str]]]:
-    """What the plans mean for people and for whoever uses the release."""
+    """What the plans mean for people and for whoever uses the release; of one alone, columns have a table below."""
     cells = [each.cells() for each in outlooks]
+    if len(outlooks) > 1:
+        for told, each in zip(cells, outlooks, strict=True):
+            verdict = {"fit for": told.pop("fit for")} if "fit for" in told else {}
+            told |= {f"the mean of {name}, ±": width for name, width in each.means().items()} | verdict
     return [(name, [each.get(name, "-") for each in cells]) for name in cells[0]]
 
 

@@ -37,7 +37,10 @@ def sample(
     replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
-    """Draw synthetic rows. Costs no privacy, however many."""
+    """Draw synthetic rows. Costs no privacy, however many.
+
+    In text files dates are written as 2024-12-31, numbers with a decimal point, and missing cells are empty.
+    """
     from sfumato.api import load
     from sfumato.rows_file import STDOUT, write_rows
 

@@ -24,7 +24,7 @@ class Spending:
     Example:
         >>> from sfumato.progress import Spending
         >>> str(Spending("histograms", mu=0.19, share=0.5))
-        'asking for histograms: 50% of the budget (mu 0.1900)'
+        'asking for histograms: 50% of the budget (mu 0.19)'
     """
 
     name: str

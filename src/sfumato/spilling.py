@@ -69,7 +69,8 @@ class Spill:
         with self._lock:
             self._file.seek(start)
             for array in found:
-                self._file.readinto(array.data)  # type: ignore[attr-defined]
+                if self._file.readinto(array.data) != array.nbytes:  # type: ignore[attr-defined]
+                    raise TableError("what was put into a temporary file is not all there")
         return found
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +26,8 @@ from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries.base import Query
 from sfumato.private.slicing.rows import Whole
-from sfumato.schema.layout import Layout
-from sfumato.serving.desk import BOOKS_CLOSED, CHARGED_FOR_NOTHING, MOST_QUESTIONS, Desk, Served
+from sfumato.schema.layout import QUERY_ROW, Layout
+from sfumato.serving.desk import BOOKS_CLOSED, CHARGED_FOR_NOTHING, MOST_QUESTIONS, Alone, Desk, Served
 from sfumato.serving.frames import Frame
 from sfumato.serving.journal import Charge, Journal
 from sfumato.tables import open_table
@@ -407,3 +412,65 @@ def test_charges_add_up_in_whatever_process(place: Place, session: str) -> None:
     assert place.journal.charges(session)[0] == Charge("histograms", 1.0 + 1e-12, 0.1 / 30)
     spends = document(place.ask({"verb": "close", "session": session}))["spends"]
     assert sum(spend["mu"] ** 2 for spend in spends) <= json.loads(json.dumps(opening()["mu"])) ** 2
+
+
+def test_rows_of_a_query_are_called_so(tmp_path: Path) -> None:
+    """Somebody may have many of them: a data set that counts rows does not count these."""
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as base:
+        people().to_sql("people", base, index=False)
+    ledger = Ledger(tmp_path / "l.db")
+    for name, unit in {"rows": "row", "results": QUERY_ROW}.items():
+        ledger.open(name, 1, DELTA, unit=unit)
+    joined = open_table(tmp_path / "t.sqlite", query="SELECT a.* FROM people a JOIN people b USING (who)")
+    plain = open_table(tmp_path / "t.sqlite", table="people")
+    for table, name in ((joined, "results"), (plain, "rows")):
+        served = Served(table, SCHEMA, Adjacency.ADD_REMOVE, ledger, name)
+        Desk(served, Journal(tmp_path / f"{name}.answers"))
+    with pytest.raises(LedgerError, match="query's result"):
+        Desk(Served(joined, SCHEMA, Adjacency.ADD_REMOVE, ledger, "rows"), Journal(tmp_path / "j"))
+
+
+class Slow:
+    """An engine that cannot do two things at a time, and fails when it is told to."""
+
+    public = None
+
+    def __init__(self) -> None:
+        self.at_work, self.together, self.fails = 0, 0, False
+
+    def total(self, query: Any) -> Any:
+        self.at_work += 1
+        self.together = max(self.together, self.at_work)
+        time.sleep(0.02)
+        self.at_work -= 1
+        if self.fails:
+            raise TableError("the connection is gone")
+        return query
+
+    rows = total
+
+
+def test_sessions_that_share_an_engine_ask_it_one_at_a_time() -> None:
+    """The first that asks reads the table, and counts what it reads: two at once would count it twice."""
+    slow = Slow()
+    shared: Any = Alone(slow)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda n: (shared.total if n % 2 else shared.rows)(n), range(8))) == list(range(8))
+    assert slow.together == 1
+    assert not shared.failed
+
+
+def test_an_engine_that_failed_is_not_asked_again(place: Place, session: str) -> None:
+    """A lost connection to a database must not cost every question that follows."""
+    broken = Slow()
+    broken.fails, broken.public = True, place.desk._engine(False, False, b"").public  # type: ignore[assignment]
+    place.desk._engines[(False, False, b"")] = Alone(broken)  # type: ignore[arg-type]
+    assert place.refusal(question(session), ASK) == CHARGED_FOR_NOTHING
+    assert "values" in place.ask(question(session), ASK).head
+
+
+def test_a_journal_with_a_second_name_is_refused(place: Place) -> None:
+    place.journal.shut()
+    os.link(place.folder / "answers", place.folder / "others")
+    with pytest.raises(LedgerError, match="second name"):
+        Journal(place.folder / "others")

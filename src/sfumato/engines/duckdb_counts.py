@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from sfumato.engines.expressions import BOOLEANS, DATES, FLOATS, TEXTS, Coding, Kind, Runs, integer
 from sfumato.engines.grouped_counts import Key
+from sfumato.errors import TableError
 from sfumato.private.queries.base import IntArray
 from sfumato.tables.duckdb import DuckTable
+from sfumato.tables.one_table import has_own_functions
 from sfumato.tables.table import running
 from sfumato.text import WHITESPACE
 
@@ -62,6 +64,9 @@ class DuckCounts:
         """
         import duckdb
 
+        with running(self.table.label), self.table.lease() as relation:
+            if has_own_functions(relation):
+                raise TableError("the database has functions of somebody's making, which may stand for DuckDB's own")
         longest = max(map(len, texts))
         padded = [pa.array([*each, *[None] * (longest - len(each))], pa.string()) for each in texts]
         with running(self.table.label), duckdb.connect() as connection:

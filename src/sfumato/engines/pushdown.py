@@ -97,8 +97,12 @@ def database_engine(
     """
     counts = None if wish is not None else _counts_by(table)
     source = Source(table if counts is None else counts.table, layout, units, values)
-    row = ROW if table.one_table else QUERY_ROW
-    return PushedDown(counts, layout, LocalEngine(source, (wish or Local()).threads), row)
+    return PushedDown(counts, layout, LocalEngine(source, (wish or Local()).threads), row_of(table))
+
+
+def row_of(table: Any) -> str:
+    """What a guarantee calls a row of a table: it may be that of a query, of which somebody has many."""
+    return ROW if not is_of_database(table) or table.one_table else QUERY_ROW
 
 
 def _counts_by(table: Any) -> Counts | None:
@@ -127,9 +131,9 @@ class PushedDown:
 
     def total(self, query: Query) -> IntArray:
         """The exact total of a query."""
-        if self._counting is not None:
+        if (counting := self._counting) is not None:
             try:
-                return self._counting.total(query)
+                return counting.total(query)
             except _Streams as reason:
                 tell(Streamed(str(reason)))
                 self._counting = None

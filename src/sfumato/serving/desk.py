@@ -30,12 +30,14 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sfumato.accounting import calibrate
 from sfumato.engines.choosing import engine_for
+from sfumato.engines.pushdown import row_of
 from sfumato.errors import ArgumentError, BudgetError, LedgerError, SfumatoError, TableError, insist
 from sfumato.insecure import insecure_bits
 from sfumato.ledger.account import Ask, is_one_line
@@ -43,13 +45,13 @@ from sfumato.ledger.ledger import Ledger, Reservation, Uncounted
 from sfumato.private.accounting import Adjacency, Budget, Spend
 from sfumato.private.curator import Curator, Engine
 from sfumato.private.noise import Bits, secure_bits
-from sfumato.private.queries.base import FloatArray
+from sfumato.private.queries.base import FloatArray, IntArray, Query
 from sfumato.private.queries.wire import decode
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import RowVectors, Whole
 from sfumato.private.units import KEY_BYTES, Units
 from sfumato.schema.column_labels import can_unlabel, unlabelled
-from sfumato.schema.layout import ROW, Layout
+from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 from sfumato.serving.frames import WORD, Frame
 from sfumato.serving.journal import Charge, Journal, Session
@@ -78,6 +80,8 @@ REQUESTS = {
     "close": ("session",),
 }
 _HEXADECIMAL = re.compile("[0-9a-f]{32}")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -109,10 +113,10 @@ class Served:
         if (self.ledger is None) == (self.seed is None):
             raise ArgumentError("ledger and dataset belong to a server, or else insecure_seed, which none can count")
 
-    @property
+    @cached_property
     def unit(self) -> str:
-        """Whose rows are protected together."""
-        return ROW if self.schema.unit is None else self.schema.unit.column
+        """Whose rows are protected together; as a fit here would say it."""
+        return row_of(self.table) if self.schema.unit is None else self.schema.unit.column
 
     @property
     def unit_rows(self) -> int | None:
@@ -122,7 +126,7 @@ class Served:
     @property
     def digest(self) -> bytes:
         """Of what a session is about."""
-        told = [self.schema.dump(), self.adjacency, self.dataset, self.seed]
+        told = [self.schema.dump(), self.adjacency, self.dataset, self.seed, self.unit]
         return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()
 
 
@@ -156,6 +160,33 @@ class Turns:
             return self._changed.wait_for(lambda: not self._busy, seconds)
 
 
+class Alone:
+    """An engine that several sessions share: it reads the table once, for whoever comes first, so that one asks at a
+    time; and one that failed, perhaps with its connection to a database, is not asked again.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.public = engine.public
+        self.failed = False
+        self._engine, self._lock = engine, threading.Lock()
+
+    def total(self, query: Query) -> IntArray:
+        """The exact total of a query."""
+        return self._ask(lambda: self._engine.total(query))
+
+    def rows(self, vectors: RowVectors) -> FloatArray:
+        """The vectors of all rows that count."""
+        return self._ask(lambda: self._engine.rows(vectors))
+
+    def _ask(self, work: Callable[[], T]) -> T:
+        with self._lock:
+            try:
+                return work()
+            except BaseException:
+                self.failed = True
+                raise
+
+
 class Desk:
     """Takes requests and gives replies.
 
@@ -169,7 +200,7 @@ class Desk:
         self._turns, self._lock = Turns(), threading.Lock()
         self._digest = served.digest
         self._least_mu = _least_mu(served)
-        self._engines: dict[tuple[bool, bool, bytes], Engine] = {}
+        self._engines: dict[tuple[bool, bool, bytes], Alone] = {}
         self._streams: dict[str, Bits] = {}
         self._engine(False, False, b"")  # a column that is not there is found before anyone asks
 
@@ -365,10 +396,10 @@ class Desk:
         served, wanted = self._served, (plain, values, key)
         with self._lock:
             found = self._engines.pop(wanted, None)
-            if found is None:
+            if found is None or found.failed:
                 layout = Layout.of(served.schema)
                 units = None if served.unit_rows is None else Units(served.unit_rows, key)
-                found = engine_for(served.table, unlabelled(layout) if plain else layout, units, values)
+                found = Alone(engine_for(served.table, unlabelled(layout) if plain else layout, units, values))
             self._engines[wanted] = found  # the last is the latest
             while len(self._engines) > MOST_ENGINES:
                 del self._engines[next(iter(self._engines))]

@@ -147,9 +147,14 @@ class Journal:
         """One change, on disk when this returns."""
         with self._lock:
             self._base.execute(statement, values)
+            self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # into the file itself, should somebody move it alone
 
     def _made_private(self) -> None:
         if os.path.lexists(self.path):
+            if (
+                os.path.isfile(self.path) and os.stat(self.path).st_nlink > 1
+            ):  # what SQLite keeps beside it has one name
+                raise LedgerError(f"{self.path} has a second name, under which charges could be missed; remove one")
             return
         check_writable(self.path)
         try:

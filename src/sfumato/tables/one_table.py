@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 SCANS = {"Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Heap Scan", "Tid Scan", "Tid Range Scan"}
-PARTS_OF_SCANS = {"Bitmap Index Scan", "BitmapAnd", "BitmapOr", "Gather"}  # which way depends on how large a table is
+PARTS_OF_SCANS = {"Bitmap Index Scan", "BitmapAnd", "BitmapOr", "Gather", "Gather Merge", "Sort", "Incremental Sort"}
+"""Which way is taken depends on how large a table is, what comes out does not."""
+
+OF_THE_ROW_S_PLACE = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "rowid"}  # which other rows decide too
 EXPRESSIONS = ("Output", "Filter", "Index Cond", "Recheck Cond", "TID Cond")
 PLAN_WORDS = {
     "and",
@@ -40,6 +43,14 @@ TYPES_OF_CASTS = {"text", "integer", "bigint", "smallint", "double precision", "
 DUCK_EXPRESSIONS = {"STAR", "COLUMN_REF", "CONSTANT", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN", "CASE"}
 DUCK_EMPTY = ("modifiers", "group_expressions", "group_sets", "having", "sample", "qualify")
 
+OWN_OPERATORS = (
+    "SELECT count(*) > 0 FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_namespace n ON o.oprnamespace = n.oid "
+    "WHERE n.nspname <> 'pg_catalog'"
+)
+"""Whether the database has operators of somebody's making: a plan does not tell whose it is."""
+
+_COLUMN = re.compile(r'(?:(?:"(?:[^"]|"")*"|[\w$]+)\.)?(?:"(?:[^"]|"")*"|[\w$]+)')
+_WORD = re.compile(r"[A-Za-z_][\w$]*")
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _CALL = re.compile(r'(?:("(?:[^"]|"")*"|[\w$]+)\.)?("(?:[^"]|"")*"|[\w$]+)\s*\(')
 _CAST = re.compile(r"::([a-z ]*[a-z])(?![\w\"(.])|::")
@@ -61,6 +72,8 @@ def of_postgres(connection: sa.Connection, rows: str) -> bool:
     if connection.exec_driver_sql(stored, place).scalar() is not True:
         return False
     written = [text for node in nodes for key in EXPRESSIONS for text in _listed(node.get(key, []))]
+    if not all(map(_COLUMN.fullmatch, written)) and connection.exec_driver_sql(OWN_OPERATORS).scalar() is not False:
+        return False
     return all(_depends_on_arguments(connection, _TEXT.sub("''", text)) for text in written)
 
 
@@ -85,11 +98,21 @@ def _of_duckdb(relation: DuckDBPyRelation) -> bool:
     known = relation.limit(0).aggregate(
         "count(*), (SELECT list(lower(table_name)) FROM duckdb_tables()), "
         "(SELECT list(lower(view_name)) FROM duckdb_views()), "
-        "(SELECT list(function_name) FROM (SELECT function_name FROM duckdb_functions() GROUP BY ALL "
+        "(SELECT list(lower(name)) FROM (SELECT lower(function_name) AS name FROM duckdb_functions() GROUP BY ALL "
         "HAVING bool_and(internal AND function_type = 'scalar' AND stability = 'CONSISTENT')))"
     )
+    if has_own_functions(relation):
+        return False
     ((_, tables, views, functions),) = known.fetchall()
     return _is_plain(statements[0]["node"], set(tables or ()) - set(views or ()), set(functions or ()))
+
+
+def has_own_functions(relation: DuckDBPyRelation) -> bool:
+    """Whether the database of a relation has functions of somebody's making: one may have the name of any of DuckDB's
+    own, operators among them, and look at other rows.
+    """
+    own = "EXISTS (SELECT 1 FROM system.main.duckdb_functions() WHERE internal IS DISTINCT FROM true)"
+    return relation.limit(0).aggregate(f"count(*), {own}").fetchall() != [(0, False)]
 
 
 def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -104,6 +127,8 @@ def _listed(value: Any) -> list[str]:
 
 def _depends_on_arguments(connection: sa.Connection, text: str) -> bool:
     """Whether an expression, as a plan writes it, is of known words, casts to plain types and immutable functions."""
+    if OF_THE_ROW_S_PLACE & {word.lower() for word in _WORD.findall(text)}:
+        return False
     calls = {(schema or "", name.strip('"')) for schema, name in _CALL.findall(text) if name.lower() not in PLAN_WORDS}
     casts = _CAST.findall(text)
     if any(schema or '"' in name for schema, name in calls) or not set(casts) <= TYPES_OF_CASTS:
@@ -116,10 +141,14 @@ def _depends_on_arguments(connection: sa.Connection, text: str) -> bool:
 def _is_plain(node: dict[str, Any], tables: set[str], functions: set[str]) -> bool:
     if node["type"] != "SELECT_NODE" or any(node.get(part) for part in DUCK_EMPTY) or node["cte_map"]["map"]:
         return False
+    if node["aggregate_handling"] != "STANDARD_HANDLING":  # GROUP BY ALL
+        return False
     shown = list(_expressions([node["select_list"], node["where_clause"]]))
     for each in shown:
-        own = each["class"] in DUCK_EXPRESSIONS or (each["class"] == "FUNCTION" and each["function_name"] in functions)
-        if not own:
+        function = each["function_name"].lower() if each["class"] == "FUNCTION" else ""
+        if each["class"] not in DUCK_EXPRESSIONS and function not in functions:
+            return False
+        if OF_THE_ROW_S_PLACE & {name.lower() for name in each.get("column_names", [])}:
             return False
     source = node["from_table"]
     if source.get("sample"):

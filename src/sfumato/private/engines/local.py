@@ -46,9 +46,9 @@ class LocalEngine:
     def rows(self, vectors: RowVectors) -> FloatArray:
         """One vector a column: those of all rows that count, and a zero for every one that is wanting."""
         parts = list(self._map(vectors.find))
-        # Vectors have 8 bytes a number, and may take 4 times what codes may. Of all rows: whether they are too many
-        # must not depend on how many of them count.
-        if 2 * self._source.rows * vectors.dim > KEPT_BYTES:
+        # Vectors have 8 bytes a number, and may take 4 times what codes may. Of all that are answered, as many as there
+        # are rows, or as units may have: whether they are too many must not depend on which of them count.
+        if 2 * vectors.dim * (sum(part.shape[1] for part in parts) + self._source.missing) > KEPT_BYTES:
             raise TableError("the table is too large for noisy rows: its rows have to fit into memory")
         return np.hstack([*parts, np.zeros((vectors.dim, self._source.missing))])
 

@@ -50,7 +50,7 @@ OWN_OPERATORS = (
 """Whether the database has operators of somebody's making: a plan does not tell whose it is."""
 
 _COLUMN = re.compile(r'(?:(?:"(?:[^"]|"")*"|[\w$]+)\.)?(?:"(?:[^"]|"")*"|[\w$]+)')
-_WORD = re.compile(r"[A-Za-z_][\w$]*")
+_NAME = re.compile(r"[A-Za-z_][\w$]*")
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _CALL = re.compile(r'(?:("(?:[^"]|"")*"|[\w$]+)\.)?("(?:[^"]|"")*"|[\w$]+)\s*\(')
 _CAST = re.compile(r"::([a-z ]*[a-z])(?![\w\"(.])|::")
@@ -127,7 +127,7 @@ def _listed(value: Any) -> list[str]:
 
 def _depends_on_arguments(connection: sa.Connection, text: str) -> bool:
     """Whether an expression, as a plan writes it, is of known words, casts to plain types and immutable functions."""
-    if OF_THE_ROW_S_PLACE & {word.lower() for word in _WORD.findall(text)}:
+    if OF_THE_ROW_S_PLACE & {word.lower() for word in _NAME.findall(text)}:
         return False
     calls = {(schema or "", name.strip('"')) for schema, name in _CALL.findall(text) if name.lower() not in PLAN_WORDS}
     casts = _CAST.findall(text)

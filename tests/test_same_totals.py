@@ -222,6 +222,7 @@ COUNTING: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source", [pytest.param(each, marks=pytest.mark.slow if each == "postgresql" else ()) for each in COUNTING]
 )

@@ -42,6 +42,7 @@ def counts(table: Any, schema: dict[str, Any]) -> IntArray:
     return engine_for(table, layout, None, False).total(query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [pytest.param(ROWS_ONLY, marks=pytest.mark.slow), SCHEMA], ids=["rows", "units"])
 def test_a_fit_is_the_same_as_on_this_machine(schema: dict[str, Any]) -> None:
     assert same(fitted(frame(), schema), fitted(PEOPLE, schema))

@@ -63,6 +63,7 @@ def of_kind(cells: str) -> str:
     return {"float32": "float", "int8": "integer", "uint64": "integer"}.get(cells, cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", CELLS)
 def test_odd_values_have_the_levels_of_our_own_coding(cells: str) -> None:
     for name in COLUMNS:

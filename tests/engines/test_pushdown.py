@@ -126,6 +126,7 @@ def test_a_database_that_sees_public_values_otherwise_is_not_asked(monkeypatch: 
     np.testing.assert_array_equal(found, engine_for(ROWS, LAYOUT, None, False).total(histograms(LAYOUT)))
 
 
+@pytest.mark.slow
 def test_units_and_fine_bins_and_large_tables_are_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     with_unit = Layout.of(Schema.of({"label": "ill", "columns": COLUMNS, "unit": {"column": "who", "rows": 1}}))
     rows = ROWS.append_column("who", pa.array(range(300)))
@@ -150,6 +151,7 @@ def test_more_rows_than_the_cap_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
         asked(engine_for(relation(), LAYOUT, None, False), histograms(LAYOUT))
 
 
+@pytest.mark.slow
 def test_a_fit_is_the_same_wherever_rows_are_counted() -> None:
     heard: list[str] = []
     options: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "rows": 300, "insecure_seed": 3}

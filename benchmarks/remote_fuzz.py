@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 import sfumato as sf
-from benchmarks.remote_kill import MECHANISM, Place, _forked, answering
+from benchmarks.ledger_kill import Step, forked, write
+from benchmarks.remote_kill import MECHANISM, PLACES, answering
 from sfumato.accounting import calibrate
-from sfumato.files import replacing
 from sfumato.ledger.ledger import Ledger
 from sfumato.mechanisms.asker import encode
 from sfumato.mechanisms.questions import row_question, score_image
@@ -193,11 +193,11 @@ def fuzz(folder: Path, requests: int, seed: int = 0) -> dict[str, Any]:
     """Send them all. Raises AssertionError where the server dies or says too much."""
     (folder / "data.csv").write_text("age,dose\n" + f"{SECRET},2\n" * 300)
     (folder / "s.yaml").write_text(SCHEMA)
-    ledger, place = Ledger(folder / "ledger.db"), Place()
+    ledger, place = Ledger(folder / "ledger.db"), Step(PLACES)
     ledger.open("people", CAP, DELTA)
     told: Counter[str] = Counter()
     made, caller = Requests(seed), Caller(folder / "socket")
-    server = _forked(lambda: answering(folder, "people", place))
+    server = forked(lambda: answering(folder, "people", place))
     try:
         _wait(lambda: place.name != "starting")
         for number in range(requests):
@@ -248,11 +248,7 @@ def main() -> None:
         "seconds": round(time.monotonic() - started, 1),
         "results": found,
     }
-    text = json.dumps(record, indent=2)
-    print(text)
-    if given.output is not None:
-        with replacing(given.output) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+    write(record, given.output)
 
 
 if __name__ == "__main__":

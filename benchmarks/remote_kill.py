@@ -37,8 +37,8 @@ from typing import Any
 
 import sfumato as sf
 from benchmarks import ledger_kill
+from benchmarks.ledger_kill import Seen, Step, forked, insist_on_cap, write
 from sfumato.errors import ArgumentError, BudgetError, ReleaseError, SfumatoError
-from sfumato.files import replacing
 from sfumato.ledger.account import State
 from sfumato.ledger.ledger import Ledger, Reservation
 from sfumato.private.accounting import Adjacency
@@ -73,34 +73,18 @@ LONGEST_DELAY = 0.25
 MECHANISM = sf.Mixture(components=1, pairs=None)
 
 
-class Place(ledger_kill.Step):
-    """Where a server is."""
-
-    def set(self, name: str) -> None:
-        self._memory[0] = PLACES.index(name)
-
-    @property
-    def name(self) -> str:
-        return PLACES[self._memory[0]]
-
-
 @dataclass
-class Watch:
-    """What was seen so far."""
+class Watch(Seen):
+    """What was seen so far, of the analysts too."""
 
-    moments: Counter[str] = field(default_factory=Counter)
     told: Counter[str] = field(default_factory=Counter)
-    totals: dict[str, float] = field(default_factory=dict)
-    entries: set[str] = field(default_factory=set)
     places: dict[Path, int] = field(default_factory=dict)  # how much of each analyst's log was read
-    releases: dict[str, str] = field(default_factory=dict)
-    checks: int = 0
 
 
 # --- the server
 
 
-def answering(folder: Path, name: str, place: Place, faulty: bool = False) -> None:
+def answering(folder: Path, name: str, place: Step, faulty: bool = False) -> None:
     """Serve until killed. The library is as it is, but for saying where it is."""
     place.set("starting")
     _announce(Reservation, "__enter__", place, "reserving", "reserved")
@@ -119,7 +103,7 @@ def answering(folder: Path, name: str, place: Place, faulty: bool = False) -> No
         serve(desk, listener, ready=lambda: place.set("listening"))
 
 
-def _announce(owner: type, name: str, place: Place, before: str, after: str) -> None:
+def _announce(owner: type, name: str, place: Step, before: str, after: str) -> None:
     real = getattr(owner, name)
 
     def told(self: Any, *given: Any) -> Any:
@@ -181,20 +165,6 @@ def _insist_on_refusal(wire: Any, request: Frame, real: Callable[[Any, Frame], F
     assert "another question" in told, "an id was answered twice"
 
 
-def _forked(work: Callable[[], None]) -> int:
-    process = os.fork()
-    if process == 0:
-        try:
-            random.seed()
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 1)
-            os.dup2(silent, 2)
-            work()
-        finally:
-            os._exit(1)
-    return process
-
-
 # --- the checks
 
 
@@ -202,8 +172,8 @@ def check(folder: Path, watch: Watch) -> None:
     """Fail if anything was given away. No server runs now."""
     logged = [line for path in sorted(folder.glob("analyst-*.log")) for line in _news(path, watch)]
     for path in folder.glob("[!.]*.sfumato"):
-        if path.name not in watch.releases:
-            watch.releases[path.name] = _entry(path)
+        if path.name not in watch.files:
+            watch.files[path.name] = _entry(path)
     accounts = Ledger(folder / "ledger.db").accounts()
     states = {entry.id: entry.state for account in accounts for entry in account.entries}
     stored = _journals(folder, states)
@@ -215,14 +185,11 @@ def check(folder: Path, watch: Watch) -> None:
             session, question, digest = line
             assert stored.get((session, question)) == digest, "an answer went out that is not stored, or another"
             watch.told["answers"] += 1
-    for name, entry in watch.releases.items():
+    for name, entry in watch.files.items():
         assert states.get(entry) in (State.DRAWING, State.RELEASED), f"{name} is not counted"
     assert watch.entries <= states.keys(), "an entry has gone"
     for account in accounts:
-        name = account.dataset.name
-        assert account.mu <= account.dataset.mu, f"the cap of {name} is exceeded"
-        assert account.mu >= watch.totals.get(name, 0.0), f"the total of {name} fell"
-        watch.totals[name] = account.mu
+        insist_on_cap(account, watch)
     watch.entries = set(states)
     watch.checks += 1
 
@@ -269,7 +236,7 @@ def _journals(folder: Path, states: dict[str, State]) -> dict[tuple[str, str], s
 # --- the run
 
 
-def wait_for_moment(place: Place) -> None:
+def wait_for_moment(place: Step) -> None:
     """Half of the times any moment, half of the times one step."""
     end = time.monotonic() + 1.2
     while place.name == "starting" and time.monotonic() < end:  # mostly, let it come up
@@ -297,12 +264,12 @@ def kill_often(folder: Path, kills: int, faulty: bool = False) -> dict[str, Any]
     """Kill, check, start another. Raises AssertionError where anything was given away."""
     ledger_kill.prepare(folder)
     (folder / "ledger.db").unlink()
-    watch, place, name = Watch(), Place(), current(folder, fresh=True)
-    crew = [_forked(lambda number=number: asking(folder, number)) for number in range(ANALYSTS)]  # type: ignore[misc]
+    watch, place, name = Watch(), Step(PLACES), current(folder, fresh=True)
+    crew = [forked(lambda number=number: asking(folder, number)) for number in range(ANALYSTS)]  # type: ignore[misc]
     try:
         for _ in range(kills):
             place.set("starting")
-            server = _forked(lambda: answering(folder, name, place, faulty))  # noqa: B023 - it runs at once
+            server = forked(lambda: answering(folder, name, place, faulty))  # noqa: B023 - it runs at once
             wait_for_moment(place)
             os.kill(server, signal.SIGKILL)
             os.waitpid(server, 0)
@@ -324,7 +291,7 @@ def results(folder: Path, watch: Watch, kills: int) -> dict[str, Any]:
         "kills": kills,
         "checks": watch.checks,
         "failures": 0,
-        "releases_on_disk": len(watch.releases),
+        "releases_on_disk": len(watch.files),
         "answers_that_arrived": watch.told["answers"],
         "analysts_were_told": {name: n for name, n in sorted(watch.told.items()) if name != "answers"},
         "entries_by_state": dict(Counter(str(entry.state) for account in accounts for entry in account.entries)),
@@ -367,12 +334,7 @@ def main() -> None:
         "results": found,
         "planted_fault_caught": caught,
     }
-    text = json.dumps(record, indent=2)
-    print(text)
-    assert caught, "the checks did not see a planted fault"
-    if given.output is not None:
-        with replacing(given.output) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+    write(record, given.output)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,19 @@
 """SQL databases: cells one at a time, a statement a pass, no password and no cell in any message."""
 
-import os
 import sqlite3
 import sys
-import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from tests.engines.questions import postgres
 from tests.tables.helpers import cell_texts, readings
 
 from sfumato.errors import ArgumentError, MissingExtraError, TableError
 from sfumato.tables import open_table
 from sfumato.tables.sql import FETCHED_ROWS
-
-POSTGRES = os.environ.get("SFUMATO_TEST_POSTGRES", "")
 
 
 def lite(path: Path, *statements: str) -> Path:
@@ -139,16 +136,8 @@ def test_postgres_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def server() -> Iterator[tuple[str, sa.Connection]]:
     """A PostgreSQL server, with a schema of our own first in the search path."""
-    if not POSTGRES:
-        pytest.skip("SFUMATO_TEST_POSTGRES names no PostgreSQL server")
-    name = f"sfumato_{uuid.uuid4().hex}"
-    url = sa.make_url(POSTGRES).set(drivername="postgresql+psycopg")
-    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE SCHEMA {name}")
-        connection.exec_driver_sql(f"SET search_path TO {name}")
-        yield f"{POSTGRES}?options=-csearch_path%3D{name}", connection
-        connection.exec_driver_sql(f"DROP SCHEMA {name} CASCADE")
+    with postgres() as found:
+        yield found
 
 
 def test_postgresql(server: tuple[str, sa.Connection]) -> None:

@@ -98,7 +98,7 @@ def _of_duckdb(relation: DuckDBPyRelation) -> bool:
     known = relation.limit(0).aggregate(
         "count(*), (SELECT list(lower(table_name)) FROM duckdb_tables()), "
         "(SELECT list(lower(view_name)) FROM duckdb_views()), "
-        "(SELECT list(lower(name)) FROM (SELECT lower(function_name) AS name FROM duckdb_functions() GROUP BY ALL "
+        "(SELECT list(name) FROM (SELECT lower(function_name) AS name FROM duckdb_functions() GROUP BY ALL "
         "HAVING bool_and(internal AND function_type = 'scalar' AND stability = 'CONSISTENT')))"
     )
     if has_own_functions(relation):

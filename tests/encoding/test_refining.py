@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from sfumato.encoding import refining
 from sfumato.encoding.cleaning import Cleaning
 from sfumato.encoding.refining import Look, finer, looks_needed, settle, share_out, together
 from sfumato.schema.grid import Grid, Marks, Steps
@@ -95,6 +96,57 @@ def test_a_tail_that_noise_hides_is_no_fat_one() -> None:
         shares = counts[0] / counts.sum()
         spread = np.sqrt(shares @ middle**2 - (shares @ middle) ** 2)
         assert spread == pytest.approx(15.0, rel=0.05)
+
+
+def beyond(bar: float, starts: np.ndarray, counts: np.ndarray, grid: Grid) -> float:
+    """The share of rows above a value."""
+    edges = np.append(grid.lows(starts), grid.high)
+    return 1.0 - float(np.interp(bar, edges, np.append(0.0, np.cumsum(counts)))) / float(counts.sum())
+
+
+def far_shares() -> np.ndarray:
+    """The shares above 15,000, where one row of a thousand is, of a slope that fades into noise far below the bound."""
+    rng = np.random.default_rng(12)
+    values = np.exp(rng.normal(8.15, 0.5, 6_000)).round()
+    labels = (rng.random(6_000) < 0.12).astype(int)
+    column, totals = Number(min=0, max=30_000, step=1), np.bincount(labels).astype(float)
+    found = []
+    for seed in range(12):
+        looks = look_into(values, labels, column, 13.0, seed)
+        starts, counts = settle(looks, bins(column).grid, totals, 30.0, CLEANING)
+        found.append(beyond(15_000, starts, counts.sum(axis=0), bins(column).grid))
+    return np.array(found)
+
+
+def test_a_slope_that_fades_into_noise_is_not_spread_to_the_bound() -> None:
+    assert far_shares().max() < 0.02
+
+
+def test_spread_evenly_the_slope_would_reach_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the test before would not pass: every run of bins as one."""
+    monkeypatch.setattr(refining, "lay_out", lambda _level, run, counts, i, _bar: (run.starts[[i]], counts[:, [i]]))
+    assert far_shares().max() > 0.03
+
+
+def test_a_plateau_beside_a_peak_stays_one() -> None:
+    """Each of its bins is hidden by noise, all of them together are not: they are spread as they are."""
+    rng = np.random.default_rng(13)
+    values = np.append(rng.normal(2_000, 300, 8_000), rng.uniform(4_000, 30_000, 2_000)).clip(0).round()
+    column = Number(min=0, max=30_000, step=1)
+    for seed in range(5):
+        looks = look_into(values, np.zeros(10_000, dtype=int), column, 13.0, seed)
+        starts, counts = settle(looks, bins(column).grid, np.array([10_000.0]), 30.0, CLEANING)
+        for bar in (10_000, 17_000, 24_000):
+            assert beyond(bar, starts, counts[0], bins(column).grid) == pytest.approx((values > bar).mean(), abs=0.03)
+
+
+def test_an_even_column_stays_even() -> None:
+    rng = np.random.default_rng(14)
+    column = Number(min=0, max=30_000, step=1)
+    looks = look_into(rng.integers(0, 30_001, 5_000), np.zeros(5_000, dtype=int), column, 13.0, 15)
+    starts, counts = settle(looks, bins(column).grid, np.array([5_000.0]), 30.0, CLEANING)
+    for bar in (7_500, 15_000, 22_500):
+        assert beyond(bar, starts, counts[0], bins(column).grid) == pytest.approx(1.0 - bar / 30_000, abs=0.04)
 
 
 def test_without_noise_all_looks_say_the_same() -> None:

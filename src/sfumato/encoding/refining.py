@@ -90,9 +90,14 @@ def beyond_noise(counts: FloatArray, sd: FloatArray, candidates: int, cleaning: 
     """Which bins hold more than noise, in all classes together or in one: so much that noise alone would rarely make
     any of so many candidates look so.
     """
-    bar = ndtri(1.0 - cleaning.refine_level / candidates)
+    bar = _bar(candidates, cleaning)
     together = counts.sum(axis=0) > bar * sd * np.sqrt(len(counts))
     return np.asarray(together | (counts > bar * sd).any(axis=0))
+
+
+def _bar(candidates: int, cleaning: Cleaning) -> float:
+    """So many standard deviations does noise alone rarely lift any of so many candidates."""
+    return float(ndtri(1.0 - cleaning.refine_level / candidates))
 
 
 def _fullest(held: FloatArray, bins: IntArray, parts: IntArray, most: int) -> IntArray:
@@ -135,7 +140,10 @@ def settle(
             sd = _sd_given(merged, float(total_variance[0]))
             faint = done & ~beyond_noise(merged.counts, sd, level.counts.size, cleaning)
             final += [taper(merged, counts, i, level.starts) for i in np.flatnonzero(faint).tolist()]
-            done &= ~faint
+            outer = done & ~faint & _is_outermost(len(done))
+            bar = _bar(level.counts.size, cleaning)
+            final += [lay_out(level, merged, counts, i, bar) for i in np.flatnonzero(outer).tolist()]
+            done &= ~(faint | outer)
         final.append((merged.starts[done], counts[:, done]))
         held = np.zeros((len(totals), len(look.starts)))
         held[:, np.searchsorted(look.starts, merged.starts[merged.again])] = counts[:, merged.again]
@@ -166,6 +174,40 @@ def taper(level: Level, counts: FloatArray, i: int, cells: IntArray) -> tuple[In
     first = np.unique(np.concatenate([doublings, len(own) - doublings]).clip(0, len(own) - 1))
     shares = np.add.reduceat(weights / weights.sum(), first)
     return own[first], counts[:, i, None] * shares
+
+
+def _is_outermost(bins: int) -> BoolArray:
+    """Of so many bins, those at the bounds."""
+    return np.isin(np.arange(bins), (0, bins - 1))
+
+
+def lay_out(level: Level, merged: Level, counts: FloatArray, i: int, bar: float) -> tuple[IntArray, FloatArray]:
+    """How the rows of a run of bins lie in it: thinning out with the distance from denser neighbours, as near to them
+    as its bins' own noisy counts allow; evenly only where anything nearer is `bar` standard deviations less likely.
+
+    A run often holds a slope that fades into noise and nothing beyond it. A few of its rows at a far bound would move
+    a mean, so that a wide spread has to be beyond noise.
+    """
+    end = merged.starts[i + 1] if i + 1 < len(merged.starts) else np.iinfo(np.int64).max
+    own = np.flatnonzero((level.starts >= merged.starts[i]) & (level.starts < end))
+    density = counts.sum(axis=0) / np.maximum(merged.widths, 1.0)
+    left, right = (side if side > density[i] else 0.0 for side in np.pad(density, 1)[[i, i + 2]])
+    if len(own) == 1 or left + right == 0.0:
+        return level.starts[own[:1]], counts[:, i, None]
+    near = np.arange(len(own))
+    reach = np.append(2.0 ** np.arange(len(own).bit_length()), np.inf)[:, None]  # of which the last is an even spread
+    weights = left * (1.0 + near / reach) ** -TAIL + right * (1.0 + near[::-1] / reach) ** -TAIL
+    weights *= level.widths[own]
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    missed = level.counts[:, own] - counts[:, i, None] * shares[:, None]
+    unlikely = (missed**2 / level.variances[own]).sum(axis=(1, 2))
+    nearest = int(np.argmax(unlikely <= unlikely.min() + bar**2))
+    if nearest == len(reach) - 1:
+        return level.starts[own[:1]], counts[:, i, None]
+    doublings = 2 ** np.arange(len(own).bit_length()) - 1
+    cuts = np.append(doublings if left else 0, len(own) - doublings if right else 0)
+    first = np.unique(cuts.clip(0, len(own) - 1))
+    return level.starts[own[first]], counts[:, i, None] * np.add.reduceat(shares[nearest], first)
 
 
 def _levels(looks: Sequence[Look], grid: Grid) -> list[tuple[Level, FloatArray]]:

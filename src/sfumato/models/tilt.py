@@ -161,7 +161,7 @@ class Tilt:
         for start in range(0, len(found), rows):
             part = slice(start, start + rows)
             found[part] = self.weights.take(self.places([level[part] for level in levels], tables)).sum(axis=0)
-        return found
+        return found if tables is not None else np.minimum(found, self.ceiling)
 
     def at_once(self, most: int) -> int:
         """How many rows to look at together, at most so many."""

@@ -104,7 +104,9 @@ class Cell:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / self.name
         unfinished = path.with_suffix(".tmp")
-        unfinished.write_text(json.dumps(asdict(self), indent=1) + "\n")
+        told = asdict(self) | {"blocks": []}
+        blocks = ",\n".join(json.dumps(block) for block in self.blocks)  # a line each
+        unfinished.write_text(json.dumps(told).replace("[]", f"[\n{blocks}]") + "\n")
         unfinished.replace(path)
 
 

@@ -37,7 +37,7 @@ class Fitting:
     fewest: int = 1000  # of them that must keep the rules
     sweeps: int = 50
     parts: int = 16  # equal ones that an ordered column is cut into, beside the constants of rules
-    enough: float = 0.99  # where more rows keep the rules, no column can be off by more than the rest
+    enough: float = 0.999  # where more rows keep the rules, no group can be off by more than the rest
     heaviest: float = 0.999  # share of rows up to whose weight weights go: a few heavy ones would cost all others
 
 

@@ -16,6 +16,7 @@ from sfumato.audit.mixture import SHORT, FitGame, pair_tables
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.pairs import pair_rounds
+from sfumato.mechanisms.pairs import pair_rounds
 from sfumato.mechanisms.pairs.pair_rounds import DISTANCES, TABLES, Bought, can_pair, pair_notes
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.models.column_label import ColumnLabelModel
@@ -256,6 +257,38 @@ def test_rules_that_the_mixture_gives_no_mass_do_not_lose_what_was_spent() -> No
     release = sf.fit(table, schema, epsilon=0.5, delta=1e-6, mechanism=sf.Mixture(tuning=SHORT), insecure_seed=1)
     assert isinstance(release.model, TiltedModel)
     assert release.model.log_total > -math.inf
+
+
+def share_of_a_ward_with_a_rule() -> tuple[float, float]:
+    """Of children's wards among synthetic rows and among noisy answers, where a rule says that children are in them and
+    noise hides from the mixture how old their rows are."""
+    rng = np.random.default_rng(5)
+    ward = rng.choice(["children", "one", "two", "three"], 7_000, p=[0.025, 0.375, 0.3, 0.3])
+    age = np.where(ward == "children", rng.integers(0, 18, 7_000), rng.integers(18, 100, 7_000))
+    table = pd.DataFrame({"ward": ward, "age": age, "x0": rng.normal(size=7_000).clip(-3.9, 3.9)})
+    schema = {
+        "columns": {
+            "ward": {"type": "category", "values": ["children", "one", "two", "three"]},
+            "age": {"type": "number", "min": 0, "max": 110, "step": 1},
+            "x0": NUMBER,
+        },
+        "constraints": ["if ward == 'children' then age < 18"],
+    }
+    release = sf.fit(table, schema, epsilon=0.3, delta=1e-6, rows=7_000, insecure_seed=2)
+    rows = release.sample(20_000, seed=1)
+    assert (rows["age"][rows["ward"] == "children"] < 18).all()
+    return float((rows["ward"] == "children").mean()), release.share("ward == 'children'").estimate
+
+
+def test_a_rule_does_not_thin_out_whom_it_speaks_of() -> None:
+    drawn, told = share_of_a_ward_with_a_rule()
+    assert drawn == pytest.approx(told, rel=0.3)
+
+
+def test_trusted_like_its_rows_the_mixture_would_lose_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_rounds, "RESTRICTED", 1.0)
+    drawn, told = share_of_a_ward_with_a_rule()
+    assert drawn < 0.6 * told
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ DISTANCES, TABLES = "distances", "tables"  # the rounds
 PAIR_NOTE = "pairs that tables are chosen from"  # the note of a plan
 MOST_COLUMNS = 1 << 12  # whose pairs are listed
 MOST_CANDIDATES = 40_000  # tables that distances are asked of
+RESTRICTED = 1000.0  # times as uncertain as its rows would be is a mixture of which rules leave a part
 LEAST_POSSIBLE = 2.0 * STAGING.enough / STAGING.sure  # of rows, for those that keep rules to be found
 
 
@@ -174,9 +175,15 @@ class Tilting:
         return self.columns + [bought.told(columns) for columns, bought in self.bought.items()]
 
     def _columns(self) -> list[Told]:
-        """What the histograms tell of each column, with the label: nothing is asked twice."""
+        """What the histograms tell of each column, with the label: nothing is asked twice.
+
+        The mixture has what they told already. Restricted to rows that keep the rules it has not: a group that it had
+        not learnt to keep them is nearly gone from it. So columns that rules speak of are to be as told.
+        """
         found = []
         label = () if self.layout.label is None else (len(self.layout.names),)
+        zeros = self.pool.chains.zeros
+        restricted = set() if zeros is None else {j for table in zeros.tables for j in table}
         for j, (masses, sd) in enumerate(zip(self.marginals.masses, self.marginals.sd, strict=True)):
             level = self.pool.tilt.levels[j]
             counts = np.zeros((self.sizes[j], self.layout.classes))
@@ -186,7 +193,8 @@ class Tilting:
             # above the noise can be wrong.
             held = np.clip(counts / float(sd), 1.0, bins[:, None])
             noise = (float(sd) * np.sqrt(held)).ravel()
-            found.append(Told((j, *label), counts.ravel(), noise, np.ones(len(noise))))
+            trust = np.full(len(noise), RESTRICTED if j in restricted else 1.0)
+            found.append(Told((j, *label), counts.ravel(), noise, trust))
         return found
 
     # --- choosing

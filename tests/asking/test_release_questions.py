@@ -72,6 +72,53 @@ def test_counts_are_covered_and_noise_told_too_small_is_seen(where: str) -> None
     assert wrong < 0.95 - slack(80)
 
 
+AMONG = [  # with the label every age is a bin; with sex five of them are a level
+    ("income == 'high'", "age > 41", False),
+    ("age > 41", "age > 40", False),
+    ("age >= 40", "sex == 'm'", False),
+    ("age > 41", "sex == 'm'", True),
+    ("sex == 'm'", "age > 41", True),
+    ("age > 41", "age > 43 or sex == 'm'", True),
+]
+
+
+@pytest.mark.parametrize(("where", "among", "cut"), AMONG)
+def test_without_noise_a_share_among_rows_is_exact_or_between_none_and_all(where: str, among: str, cut: bool) -> None:
+    curated = people(2000, sd=1e-6)
+    held, counted = (_held(curated.frame, each) for each in (where, among))
+    low, high = curated.asked().share(where, MANNER, among).interval or (math.nan, math.nan)
+    assert low - 1e-6 <= held[counted].mean() <= high + 1e-6
+    assert (high - low > 1e-3) == cut
+
+
+def test_shares_among_rows_are_covered_and_noise_told_too_small_is_seen() -> None:
+    curated = people(2000, sd=12.0)
+    counted = _held(curated.frame, "sex == 'm'")
+    truth = float(_held(curated.frame, "age >= 40")[counted].mean())
+    ask = lambda a: a.share("age >= 40", MANNER, "sex == 'm'")  # noqa: E731
+    right, wrong = (coverage(curated, ask, truth, 80, w) for w in (1.0, 0.4))
+    assert right > 0.95 - slack(80)
+    assert wrong < 0.95 - slack(80)
+
+
+def test_shares_by_group_are_those_among_its_rows() -> None:
+    asked = people(2000, sd=3.0).asked()
+    groups = asked.share("age > 40", MANNER, by="sex")
+    for name in ("f", "m"):
+        one = asked.share("age > 40", MANNER, f"sex == '{name}'")
+        assert groups[name].interval == pytest.approx(one.interval)
+        assert groups[name].estimate == pytest.approx(one.estimate)
+
+
+def test_a_share_among_rows_of_which_no_table_speaks_is_the_models() -> None:
+    found = asked_with_rows().share("wage < 10", MANNER, "sex == 'm'")
+    drawn = rows(2000, 1)
+    assert found.estimate == pytest.approx((drawn.wage < 10)[drawn.sex == "m"].mean())
+    assert found.interval is None
+    by = asked_with_rows().share("wage < 10", MANNER, by="sex")
+    assert by["m"].estimate == pytest.approx(found.estimate)
+
+
 def test_means_have_room_for_the_bins() -> None:
     curated = people(2000, sd=1e-6)
     frame, asked = curated.frame, curated.asked()

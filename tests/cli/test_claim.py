@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.calls import Call
 
-from sfumato.cli.claim import Claim, claim_name, spare_release
+from sfumato.cli.claim import Claim, claim_name
 from sfumato.errors import OutputError
 
 
@@ -70,14 +71,6 @@ def test_what_is_there_stays_without_being_asked(place: Path, link: bool) -> Non
     assert names(place) == ["r.sfumato"]
 
 
-def test_nothing_else_is_written_over_a_release(place: Path) -> None:
-    spare_release(place)
-    place.write_bytes(b"of last year")
-    spare_release(place.with_suffix(".html"))
-    with pytest.raises(OutputError, match="is a release, which was paid for; give another name"):
-        spare_release(place)
-
-
 def test_a_link_is_replaced_where_it_stands(place: Path) -> None:
     place.symlink_to("nowhere")
     claim = Claim(place, replace=True)
@@ -120,3 +113,22 @@ def test_a_disk_without_links_keeps_what_came_too(place: Path, monkeypatch: pyte
         save(claim)
     assert names(place) == ["r-2.sfumato", "r.sfumato"]
     assert [path.read_bytes() for path in sorted(place.parent.iterdir())] == [b"ours", b"ours"]
+
+
+WRITERS = {
+    "report": ("report", "r.sfumato", "-o"),
+    "evaluate": ("evaluate", "r.sfumato", "--train", "data.parquet", "--html"),
+    "plan": ("plan", "s.yaml", "--epsilon", 1, "--delta", 1e-6, "--plot"),
+    "audit": ("audit", "mixture", "--trials", 10, "--plot"),
+    "layout": ("layout", "s.yaml", "--epsilon", 1, "--delta", 1e-6, "-o"),
+    "sample": ("sample", "r.sfumato", "-n", 3, "-o"),
+}
+
+
+@pytest.mark.parametrize("words", WRITERS.values(), ids=WRITERS)
+def test_no_verb_writes_over_the_private_table_unasked(folder: Path, call: Call, words: tuple[Any, ...]) -> None:
+    before = (folder / "data.csv").read_bytes()
+    refused = call(*words, "data.csv")
+    assert refused.code == 2
+    assert refused.err == "error: data.csv is there already; give another name, or --replace to write over it\n"
+    assert (folder / "data.csv").read_bytes() == before

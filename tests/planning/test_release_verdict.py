@@ -51,3 +51,20 @@ def test_an_empty_table_is_fit_for_nothing() -> None:
 def test_without_answers_it_is_unknown() -> None:
     made = sf.fit(table(60), SCHEMA, epsilon=1, delta=1e-6, mechanism=PLAIN, insecure_seed=1)
     assert release_verdict(replace(made, answers=())).fit_for == "unknown"
+
+
+def test_a_table_of_another_schema_is_fit_for_nothing() -> None:
+    """A quarter of a column's cells is written as the schema does not know it."""
+    wrong = table(20_000)
+    wrong.loc[:5_000, "town"] = "ULM"
+    found = release_verdict(sf.fit(wrong, SCHEMA, epsilon=1, delta=1e-6, mechanism=PLAIN, insecure_seed=1))
+    assert (found.fit_for, found.misfits) == ("nothing", ("town",))
+    assert "`town` fits no bin" in str(found)
+    assert found.data()["misfits"] == ["town"]
+
+
+def test_a_few_odd_cells_do_not_decide_it() -> None:
+    odd = table(20_000)
+    odd.loc[:600, "town"] = "ULM"
+    found = release_verdict(sf.fit(odd, SCHEMA, epsilon=1, delta=1e-6, mechanism=PLAIN, insecure_seed=1))
+    assert (found.fit_for, found.misfits) == ("training", ())

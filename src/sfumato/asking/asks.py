@@ -47,23 +47,33 @@ class Asks:
 
         return self._asked.count(where, Manner(level, about))
 
-    def share(self, where: str, *, level: float = 0.95, about: About = "table") -> Estimate:
+    def share(
+        self,
+        where: str,
+        *,
+        among: str | None = None,
+        by: str | None = None,
+        level: float = 0.95,
+        about: About = "table",
+    ) -> Any:
         """The share of rows that a condition holds for, of those whose cells of its columns can be read.
 
         Args:
             where: A condition.
+            among: Another one: the share of the rows that it holds for.
+            by: A column whose values are groups: the share in each.
             level: How often the interval holds the share.
             about: 'table', or 'population' for what the rows are independent draws of.
 
         Returns:
-            The estimate, by Fieller's interval.
+            An `Estimate`, by Fieller's interval; with `by` the `Estimates` of all groups.
 
         Raises:
             ArgumentError: If an argument is out of its range.
         """
         from sfumato.asking.release_questions import Manner
 
-        return self._asked.share(where, Manner(level, about))
+        return self._asked.share(where, Manner(level, about), among, by)
 
     def mean(
         self,

@@ -39,9 +39,16 @@ class ModelRows:
             return np.ones(len(self.frame), dtype=bool)
         return parse(where, self._release.schema.columns).holds(self.frame)
 
-    def share(self, where: str) -> float:
-        """The share of rows that a condition holds for."""
-        return float(self.holds(where).mean())
+    def share(self, where: str, among: str | None = None) -> float:
+        """The share of rows that a condition holds for, among those of another."""
+        held = self.holds(where)[self.holds(among)]
+        return float(held.mean()) if len(held) else math.nan
+
+    def shares(self, where: str, by: str, among: str | None) -> tuple[list[Any], list[float]]:
+        """That share in each group."""
+        counted = self.holds(among)
+        shares = pd.Series(self.holds(where))[counted].groupby(self.groups(by)[counted]).mean()
+        return shares.index.tolist(), [float(each) for each in shares]
 
     def count(self, where: str | None) -> float:
         """How many rows of the table that would be."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
@@ -13,14 +13,25 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato.asking.estimate import About, Estimate, Estimates
-from sfumato.asking.evidence import Columns, Round, read_rounds
+from sfumato.asking.evidence import Axis, Columns, Round, read_rounds
 from sfumato.asking.forms import Coefficient, Formula, Sources
 from sfumato.asking.model_answers import ModelRows
 from sfumato.asking.quantiles import crossing, hull, in_order, levels_as_bins
 from sfumato.asking.ratios import Piece, Ratio, is_clear, ratio, total
-from sfumato.asking.regions import Region, can_place, missing_nowhere
+from sfumato.asking.regions import Region, can_place, missing_nowhere, spread
 from sfumato.asking.regressions import HIDDEN_SPREAD, LinearModel, LogisticModel, correlate, fit_rows
-from sfumato.asking.ways import bins_within, common, finer_look, first_round, number_ways, numbers_of, ways_of
+from sfumato.asking.ways import (
+    Counted,
+    bins_within,
+    common,
+    finer_look,
+    first_round,
+    number_ways,
+    numbers_of,
+    region_in,
+    ways_by,
+    ways_of,
+)
 from sfumato.errors import ArgumentError
 from sfumato.schema.columns import Boolean, Listed, Number
 from sfumato.schema.conditions import Condition, parse
@@ -106,20 +117,28 @@ class Asked:
         found = common([total(each, manner.z(1.0 / len(ways))) for each in ways])
         return self._estimate(found, manner, ways, _said(said, columns), NOT_NEGATIVE)
 
-    def share(self, where: str, manner: Manner) -> Estimate:
-        """The share of rows that a condition holds for, of those whose cells of its columns can be read."""
+    def share(
+        self, where: str, manner: Manner, among: str | None = None, by: str | None = None
+    ) -> Estimate | Estimates:
+        """The share of rows that a condition holds for, of those whose cells of its columns can be read: of all rows,
+        among those of another condition, or in each group.
+        """
         self.check_manner(manner)
-        condition = self.condition(where)
+        condition, others = self.condition(where), self.condition(among)
         if condition is None:
             raise ArgumentError("a share is of the rows for which something holds: give it by where")
-        columns = _columns(condition)
-        said = f"the share of rows{_where(condition)}"
-        lacking = self.lacking(columns, condition)
+        said = f"the share of rows{_where(condition)}" + (f" among those{_where(others)}" if others else "")
+        columns = tuple(sorted({*_columns(condition), *_columns(others)} | ({by} if by else set())))
+        if by is not None:
+            self.check_column(by)
+        lacking = self.lacking(columns, condition) or self.lacking(columns, others)
+        if by is None and lacking:
+            return self._modelled(self.model.share(where, among), manner, lacking, said, SHARE)
+        if by is None:
+            return self._share(condition, others, Region.everywhere(), columns, manner, said)
         if lacking:
-            return self._modelled(self.model.share(where), manner, lacking, said, SHARE)
-        ways = ways_of(self.rounds, columns, condition, lambda region: (None, region.sure, region.possible))
-        found = common([ratio(each, manner.z(1.0 / len(ways)), manner.about == "population") for each in ways])
-        return self._estimate(found, manner, ways, _said(said, columns), SHARE)
+            return self._groups_modelled(by, self.model.shares(where, by, among), manner, lacking, said, SHARE)
+        return self._groups(by, columns, lambda group: self._share(condition, others, group, columns, manner, said))
 
     def mean(self, column: str, by: str | None, where: str | None, manner: Manner) -> Estimate | Estimates:
         """The mean of a column's numbers, of all rows, or of each group."""
@@ -307,6 +326,20 @@ class Asked:
             return ""
         return f"no table of {' x '.join(map(one_line, columns))} was bought"
 
+    def _share(
+        self, condition: Condition, among: Condition | None, group: Region, columns: Columns, manner: Manner, said: str
+    ) -> Estimate:
+        """A mean of 1 where a condition holds and 0 elsewhere, over rows of a group that another one holds for."""
+
+        def question(axes: Mapping[str, Axis]) -> Counted:
+            holds = region_in(condition, axes)
+            counted = Region.readable(axes, columns) & region_in(among, axes) & group
+            return counted, *(spread(end, holds.columns, columns) for end in (holds.sure, holds.possible))
+
+        ways = ways_by(self.rounds, columns, [condition, among], question)
+        found = common([ratio(each, manner.z(1.0 / len(ways)), manner.about == "population") for each in ways])
+        return self._estimate(found, manner, ways, _said(said, columns), SHARE)
+
     def _mean(
         self, column: str, columns: Columns, condition: Condition | None, group: Region, manner: Manner, said: str
     ) -> Estimate:
@@ -347,17 +380,31 @@ class Asked:
         columns = tuple(sorted({column, by, *_columns(condition)}))
         lacking = self.lacking(columns, condition)
         if lacking:
-            keys, means = self.model.means(column, by, where)
-            made = [self._modelled(mean, manner, lacking, said, self._bounds(column)) for mean in means]
-            return Estimates((by,), tuple((key,) for key in keys), tuple(made))
+            means = self.model.means(column, by, where)
+            return self._groups_modelled(by, means, manner, lacking, said, self._bounds(column))
+        return self._groups(by, columns, lambda group: self._mean(column, columns, condition, group, manner, said))
+
+    def _groups(self, by: str, columns: Columns, ask: Callable[[Region], Estimate]) -> Estimates:
+        """One question about each value of a column."""
         axis = first_round(self.rounds, columns).axes[by]
         levels = [i for i in range(axis.size) if i != axis.nowhere]
         names = axis.names()
-        found = []
-        for i in levels:
-            here = np.arange(axis.size) == i
-            found.append(self._mean(column, columns, condition, Region((by,), here, here), manner, said))
-        return Estimates((by,), tuple((names[i],) for i in levels), tuple(found))
+        here = [np.arange(axis.size) == i for i in levels]
+        found = tuple(ask(Region((by,), each, each)) for each in here)
+        return Estimates((by,), tuple((names[i],) for i in levels), found)
+
+    def _groups_modelled(
+        self,
+        by: str,
+        found: tuple[list[Any], list[float]],
+        manner: Manner,
+        lacking: str,
+        said: str,
+        possible: tuple[float, float],
+    ) -> Estimates:
+        keys, values = found
+        made = tuple(self._modelled(value, manner, lacking, said, possible) for value in values)
+        return Estimates((by,), tuple((key,) for key in keys), made)
 
     def _cells(self, one: str, other: str, manner: Manner, said: str) -> Estimates:
         cells = first_round(self.rounds, (one, other)).cells((one, other))

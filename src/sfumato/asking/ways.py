@@ -19,7 +19,7 @@ from sfumato.asking.quantiles import Bin, levels_as_bins
 from sfumato.asking.ratios import Counts, Piece, Ratio
 from sfumato.asking.regions import Region, region_of, spread
 from sfumato.asking.splicing import Spliced, is_nested, parents_of
-from sfumato.schema.conditions import Condition
+from sfumato.schema.conditions import Condition, Mask
 
 Counted: TypeAlias = tuple[Region | None, Any, Any]  # cells (None: all that can be read), smallest and largest values
 Question: TypeAlias = Callable[[Region], Counted]  # of where a condition holds
@@ -48,16 +48,36 @@ def region_in(condition: Condition | None, axes: Mapping[str, Axis]) -> Region:
 
 def ways_of(rounds: Sequence[Round], columns: Columns, condition: Condition | None, question: Question) -> list[Piece]:
     """The ways to answer a question: from the first round, and where it cuts bins, with those of the last look."""
+    return ways_by(rounds, columns, [condition], lambda axes: question(region_in(condition, axes)))
+
+
+def ways_by(
+    rounds: Sequence[Round],
+    columns: Columns,
+    conditions: Sequence[Condition | None],
+    question: Callable[[Mapping[str, Axis]], Counted],
+) -> list[Piece]:
+    """Those of a question of several conditions."""
     first = first_round(rounds, columns)
-    region = region_in(condition, first.axes)
-    whole = piece_of(first.cells(columns), question(region))
+    whole = piece_of(first.cells(columns), question(first.axes))
     finer = finer_look(rounds, columns)
-    if finer is None or not region.cut.any():
+    if finer is None:
         return [whole]
     column, look = finer
-    others = tuple(i for i, name in enumerate(region.columns) if name != column)
-    parts = Spliced(first, look, columns, column, np.asarray(region.cut.any(axis=others)))
-    return [whole, piece_of(parts, question(region_in(condition, parts.axes)))]
+    cut = _cut_along(column, first.axes[column], [region_in(each, first.axes) for each in conditions])
+    if not cut.any():
+        return [whole]
+    parts = Spliced(first, look, columns, column, cut)
+    return [whole, piece_of(parts, question(parts.axes))]
+
+
+def _cut_along(column: str, axis: Axis, regions: Sequence[Region]) -> Mask:
+    """Which levels of a column some region cuts."""
+    found = np.zeros(axis.size, dtype=bool)
+    for region in regions:
+        if column in region.columns:
+            found |= region.cut.any(axis=tuple(i for i, name in enumerate(region.columns) if name != column))
+    return found
 
 
 def piece_of(cells: Counts, counted: Counted) -> Piece:

@@ -20,7 +20,7 @@ RELEASE = ".sfumato"  # what the names of releases end in
 
 
 def claim_name(path: Path, replace: bool) -> None:
-    """Refuse to write over a file that cannot be made again for nothing: a release, or a schema confirmed by hand.
+    """Refuse to write over a file unasked: it may be a release, a schema confirmed by hand, or the private table.
 
     Args:
         path: Where something is to be written.
@@ -32,19 +32,6 @@ def claim_name(path: Path, replace: bool) -> None:
     check_writable(path)
     if not replace and os.path.lexists(path):
         raise OutputError(f"{path} is there already; give another name, or --replace to write over it")
-
-
-def spare_release(path: Path) -> None:
-    """Refuse to write something else over a release: it was paid for.
-
-    Args:
-        path: Where rows, a page or a layout are to be written.
-
-    Raises:
-        OutputError: A release is there.
-    """
-    if path.suffix == RELEASE and os.path.lexists(path):
-        raise OutputError(f"{path} is a release, which was paid for; give another name")
 
 
 class Claim:

@@ -37,6 +37,16 @@ def worth_lines(made: Release) -> list[str]:
     return [] if found.blur is None else [str(found)]
 
 
+def delta_lines(delta: float, rows: int) -> list[str]:
+    """A line where delta is so large that the promise leaves out whole rows."""
+    if delta * rows <= 1.0:
+        return []
+    told = (
+        f"delta {delta:g} is more than 1 / rows: even publishing {delta:.2g} of the rows as they are would keep to it"
+    )
+    return [f"{told}; take 1e-6, or less"]
+
+
 def check_apart(output: Path, merged: Sequence[Path]) -> None:
     """Refuse to write over a release that goes into another: it was paid for, and cannot be had back from there."""
     from sfumato.files import real_path

@@ -15,6 +15,8 @@ from sfumato.planning.verdict import Verdict
 from sfumato.planning.widths import best_variance, half_of
 from sfumato.release.unread import histograms_in
 
+MISFIT = 0.1  # of a column's cells: more of them fit no bin where a schema was written for another table
+
 if TYPE_CHECKING:
     from sfumato.guarantee import FloatArray
     from sfumato.release.release import Release
@@ -39,6 +41,13 @@ def release_verdict(release: Release) -> Verdict:
     looks = _first_looks(release)
     if not looks:
         return Verdict("unknown", None)
+    if misfits := tuple(each.column for each in release.unread if each.is_clear and each.share > MISFIT):
+        return Verdict("nothing", _blur(looks), misfits)
+    return Verdict.at(_blur(looks))
+
+
+def _blur(looks: list[tuple[FloatArray, FloatArray]]) -> float:
+    """The mean over columns of the noise on half of a column's bins, over the rows there."""
     classes = np.array([len(counts) for counts, _ in looks])
     cells = np.array([counts.shape[1] for counts, _ in looks])  # one of them for what fits no bin
     variances = np.array([variance[0, 0] for _, variance in looks])
@@ -50,7 +59,7 @@ def release_verdict(release: Release) -> Verdict:
         classes[place] * best_variance(variances[place], precision.sum() - precision[place], half_of(cells[place] - 1))
         for place in range(len(looks))
     ]
-    return Verdict.at(float(np.sqrt(halves).mean() / (rows / 2.0)))
+    return float(np.sqrt(halves).mean() / (rows / 2.0))
 
 
 def _first_looks(release: Release) -> list[tuple[FloatArray, FloatArray]]:

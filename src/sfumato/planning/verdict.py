@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.text import percent
+from sfumato.text import one_line, percent
 
 if TYPE_CHECKING:
     from sfumato.planning.widths import Widths
@@ -29,6 +29,7 @@ class Verdict:
     Attributes:
         fit_for: "training" (and tables), "tables" alone, "nothing", or "unknown" where no histograms are asked.
         blur: What it is told by; None where it is unknown.
+        misfits: Columns of which so much fits no bin that the schema cannot be the table's.
 
     Example:
         >>> print(Verdict.at(0.048))
@@ -38,6 +39,7 @@ than one of real rows (in tests by up to 0.06 of AUC): noise is 4.8 % of the row
 
     fit_for: Literal["training", "tables", "nothing", "unknown"]
     blur: float | None
+    misfits: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, widths: Widths) -> Verdict:
@@ -73,7 +75,7 @@ than one of real rows (in tests by up to 0.06 of AUC): noise is 4.8 % of the row
         Returns:
             Plain values.
         """
-        return {"fit_for": self.fit_for, "blur": self.blur, "words": str(self)}
+        return {"fit_for": self.fit_for, "blur": self.blur, "misfits": list(self.misfits), "words": str(self)}
 
     def told(self) -> str:
         """The verdict in words, without what may be done about it: on a release nothing may, any more.
@@ -81,6 +83,9 @@ than one of real rows (in tests by up to 0.06 of AUC): noise is 4.8 % of the row
         Returns:
             A sentence.
         """
+        if self.misfits:
+            named = ", ".join(f"`{one_line(name)}`" for name in self.misfits)
+            return f"fit for nothing: a tenth or more of {named} fits no bin, so the schema is not that of this table"
         if self.blur is None:
             return "unknown, because columns are not counted one by one, as in groups"
         words = {
@@ -93,4 +98,6 @@ than one of real rows (in tests by up to 0.06 of AUC): noise is 4.8 % of the row
 
     def __str__(self) -> str:
         advice = "; take more rows, fewer columns or bins, or more epsilon"
+        if self.misfits:
+            advice = "; `sfumato check` tells what its cells hold"
         return self.told() + (advice if self.fit_for == "nothing" else "")

@@ -16,7 +16,7 @@ def test_a_layout_of_a_schema_and_of_a_release(folder: Path, call: Call) -> None
     assert result.code == 0, result.err
     assert result.out.startswith("wrote l.json: 2 columns, 1 tables. No data was touched.\n")
     assert len(sf.SharedLayout.load("l.json").tables) == 1
-    found = document(call("layout", "r.sfumato", "-o", "l.json", "--json"))
+    found = document(call("layout", "r.sfumato", "-o", "l.json", "--replace", "--json"))
     assert found["output"] == "l.json"
     assert all(set(table) <= {"age", "town", "ill"} for table in found["tables"])
     assert found["seeded"] is False

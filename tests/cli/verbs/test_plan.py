@@ -160,3 +160,9 @@ def test_periods(folder: Path, call: Call) -> None:
     (data,) = document(call(*BASE, "--epsilon", 1, "--periods", 10, "--json"))
     assert data["periods"]["stays"] == 10
     assert data["periods"]["all_periods"]["epsilon"] == pytest.approx(3.53, abs=0.01)
+
+
+def test_a_delta_that_leaves_out_whole_rows_is_told(call: Call, folder: Path) -> None:
+    large = call("plan", "s.yaml", "--epsilon", 1, "--delta", 0.01, "--rows", 400)
+    assert "delta 0.01 is more than 1 / rows" in large.out
+    assert "is more than 1 / rows" not in call("plan", "s.yaml", "--epsilon", 1, "--delta", 0.0025, "--rows", 400).out

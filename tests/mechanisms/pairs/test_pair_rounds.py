@@ -16,7 +16,6 @@ from sfumato.audit.mixture import SHORT, FitGame, pair_tables
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.mixture.mixture_mechanism import MixtureTuning
 from sfumato.mechanisms.pairs import pair_rounds
-from sfumato.mechanisms.pairs import pair_rounds
 from sfumato.mechanisms.pairs.pair_rounds import DISTANCES, TABLES, Bought, can_pair, pair_notes
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.models.column_label import ColumnLabelModel

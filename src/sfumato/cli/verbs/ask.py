@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OF_ROWS = ", of rows that count, "  # in an estimand: what comes before is the question
 QUESTIONS = {  # what follows each, and which options it takes
     "count": ((), ("where",)),
-    "share": ((), ("where",)),
+    "share": ((), ("by", "where", "among")),
     "mean": (("column",), ("by", "where")),
     "quantile": (("column", "q"), ("where",)),
     "table": (("column", "column"), ()),
@@ -44,6 +44,10 @@ def ask(
     ] = None,
     by: Annotated[str | None, typer.Option(help="A column whose values are groups: mean hours --by sex.")] = None,
     where: Annotated[str | None, typer.Option(help="Only rows like this: --where 'age > 40'.")] = None,
+    among: Annotated[
+        str | None,
+        typer.Option(help="Of a share: of the rows like this: share --where \"ill == 'yes'\" --among 'age > 80'."),
+    ] = None,
     kind: Annotated[str | None, typer.Option(help="Of a regression: linear (the default) or logistic.")] = None,
     level: Annotated[float, typer.Option(help="How often intervals hold the number.")] = 0.95,
     about: Annotated[
@@ -55,7 +59,7 @@ def ask(
 
     sfumato ask r.sfumato mean hours --by sex --where 'age > 40'
     """
-    given = {"by": by, "where": where, "kind": kind}
+    given = {"by": by, "where": where, "among": among, "kind": kind}
     taken = arguments(question, words or [], given)
     from sfumato.api import load
 
@@ -85,7 +89,7 @@ def arguments(question: str, words: Sequence[str], given: Mapping[str, str | Non
 
 def _instead(question: str, option: str, given: Mapping[str, str | None]) -> str:
     """What asks about groups, where a question takes none."""
-    if option != "by" or question not in ("count", "share", "quantile"):
+    if option != "by" or question not in ("count", "quantile"):
         return ""
     column = given["by"]
     one = f"{question} ... --where \"{column} == '...'\" asks about one group"

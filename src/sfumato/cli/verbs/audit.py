@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.claim import claim_name
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Delta, Json
+from sfumato.cli.parameters import Delta, Json, Replace
 from sfumato.cli.progress import counted, working
 from sfumato.errors import ArgumentError, SfumatoError
 
@@ -28,6 +29,7 @@ def audit(
     confidence: Annotated[float, typer.Option(help="How sure the lower bounds are to hold.")] = 0.95,
     plot: Annotated[Path | None, typer.Option(help="Draw the attacks against the claim into this PNG file.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the audits and stop.")] = False,
+    replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
     """Attack a mechanism on neighbouring tables, and bound its mu and epsilon from below.
@@ -35,7 +37,6 @@ def audit(
     Exit code 1 where a lower bound exceeds the claim: the guarantee does not hold.
     """
     from sfumato.audit.run import AUDITS, run
-    from sfumato.files import check_writable
 
     if listed:
         _print_audits({key: each.about for key, each in AUDITS.items()}, as_json)
@@ -43,7 +44,7 @@ def audit(
     if name is None:
         raise ArgumentError("which audit? sfumato audit --list shows them")
     if plot is not None:
-        check_writable(plot)
+        claim_name(plot, replace_file)
     with working(f"auditing {name}") as reach, _crash_is_no_verdict():
         further = counted(reach, 1.0)
         verdict = run(

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.claim import claim_name
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Json
+from sfumato.cli.parameters import Json, Replace
 from sfumato.cli.progress import working
 from sfumato.errors import ArgumentError
 
@@ -35,6 +36,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Of the first sample; each further one has the next number.", min=0)] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Look at 10,000 rows of each table at most.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page for a browser or paper, which is as PRIVATE.")] = None,
+    replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
     """See what the rows of a release are worth beside real ones. What is shown is private: do not publish it.
@@ -43,11 +45,11 @@ def evaluate(
     """
     from sfumato.api import load
     from sfumato.evaluation import evaluate as compare
-    from sfumato.files import check_writable, replacing
+    from sfumato.files import replacing
 
     _check_files(release, train, test, html)
     if html is not None:
-        check_writable(html)
+        claim_name(html, replace_file)
     made = load(release)
     known, new = opened(context, train), None if test is None else opened(context, test)
     with working("evaluating") as reach:

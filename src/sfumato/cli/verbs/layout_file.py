@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.claim import RELEASE, spare_release
+from sfumato.cli.claim import RELEASE, claim_name
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Adjacency, Json
+from sfumato.cli.parameters import Adjacency, Json, Replace
 from sfumato.errors import ArgumentError
 
 
@@ -21,13 +21,14 @@ def layout(
     rows: Annotated[int | None, typer.Option(help="Of a schema: a public guess at the rows of one site.")] = None,
     sites: Annotated[int, typer.Option(help="Of a schema: how many sites or periods are to be merged.")] = 1,
     adjacency: Adjacency = "add-remove",
+    replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
     """Settle bins and tables for several fits, so that their releases can be merged. Touches no data."""
     from sfumato.api import load
     from sfumato.mechanisms.shared_layout import SharedLayout
 
-    spare_release(output)
+    claim_name(output, replace_file)
     if source.suffix == RELEASE:
         if epsilon is not None or delta is not None or rows is not None:
             raise ArgumentError("a release has settled its layout: leave --epsilon, --delta and --rows out")

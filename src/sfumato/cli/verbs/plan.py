@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.claim import claim_name
 from sfumato.cli.mechanism_options import chosen
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Adjacency, Delta, Json, Mechanism, Rows
+from sfumato.cli.parameters import Adjacency, Delta, Json, Mechanism, Replace, Rows
+from sfumato.cli.releases import delta_lines
 from sfumato.cli.wish_options import wanted
 from sfumato.errors import ArgumentError
 from sfumato.text import one_line, rounded_up
@@ -35,6 +37,7 @@ def plan(
     rows: Rows = None,
     adjacency: Adjacency = "add-remove",
     plot: Annotated[Path | None, typer.Option(help="Draw expected KL over epsilon into this PNG file.")] = None,
+    replace_file: Replace = False,
     details: Annotated[bool, typer.Option("--details", help="Show too how the budget is divided, and why.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -48,6 +51,8 @@ def plan(
     from sfumato.planning.wishes import epsilon_for
     from sfumato.schema.schema import Schema
 
+    if plot is not None:
+        claim_name(plot, replace_file)
     known = Schema.load(schema)
     asks = wanted(context)
     guesses, wishes = asks.guesses, asks.wishes
@@ -69,7 +74,7 @@ def plan(
     _print_plans(plans, outlooks, known.label, details)
     if told := dict.fromkeys(line for each in over if each is not None for line in each.lines()):
         print("\n" + "\n".join(told))
-    print("\nNo data was touched.")
+    print("\n".join(["", *delta_lines(delta, plans[0].rows), "No data was touched."]))
 
 
 def _epsilons(text: str | None, wishes: Wishes | None) -> list[float]:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.claim import spare_release
+from sfumato.cli.claim import claim_name
 from sfumato.cli.output import print_json
-from sfumato.cli.parameters import Json
+from sfumato.cli.parameters import Json, Replace
 
 
 def report(
@@ -18,16 +18,16 @@ def report(
     title: Annotated[str | None, typer.Option(help="What the table is called; public words.")] = None,
     publisher: Annotated[str | None, typer.Option(help="Who publishes it; public words.")] = None,
     date: Annotated[str | None, typer.Option(help="When it is published; public words.")] = None,
+    replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
     """Write one page about a release, which needs no network and may be published with it. Costs no privacy."""
     from sfumato.api import load
     from sfumato.cli.progress import counted, working
-    from sfumato.files import check_writable, replacing
+    from sfumato.files import replacing
     from sfumato.reporting.document import report as make_report
 
-    check_writable(output)
-    spare_release(output)
+    claim_name(output, replace_file)
     made = load(release)
     with working("writing the report") as reach:
         advance = counted(reach, len(made.schema.columns))

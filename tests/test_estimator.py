@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from sfumato import PrivateMixture
+from sfumato import PrivateMixture, remote
 from sfumato.errors import ArgumentError, SchemaError
 
 NO_PRIVACY_NEEDED = 400.0  # scikit-learn's checks are about conventions, on a few dozen rows
@@ -142,6 +142,11 @@ def test_bad_arguments_are_one_line(options: dict[str, Any], message: str) -> No
     with pytest.raises(ArgumentError, match=message) as caught:
         model(**options).fit(X, y)
     assert "\n" not in str(caught.value)
+
+
+def test_a_server_s_table_is_not_for_it() -> None:
+    with pytest.raises(ArgumentError, match=r"a server's table is for sf\.fit\(X, mechanism=sf\.Mixture\(\), \.\.\.\)"):
+        PrivateMixture(bounds=(0, 1)).fit(remote("unix:none.sock"))
 
 
 def test_bounds_the_wrong_way_round_are_refused() -> None:

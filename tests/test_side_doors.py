@@ -37,6 +37,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 from tests.configs import asked
+from tests.private.queries.helpers import told_by
 
 import sfumato as sf
 from sfumato import cli
@@ -699,7 +700,7 @@ def go_around_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     def total(self: Any, name: str, request: bytes, mu_squared: float) -> Any:
         answer = honest(self, name, request, mu_squared)
         query = decode(request)
-        return replace(answer, values=answer.values + query.answer(self._engine.total(query)))
+        return replace(answer, values=answer.values + told_by(self._engine, query))
 
     monkeypatch.setattr(curator.Curator, "total", total)
 

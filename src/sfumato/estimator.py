@@ -22,6 +22,7 @@ from sfumato.mechanisms import Mixture
 from sfumato.models import MixtureModel
 from sfumato.schema.layout import FloatArray
 from sfumato.schema.schema import Schema
+from sfumato.serving.remote import Remote
 
 LABEL = "class"
 
@@ -112,6 +113,8 @@ class PrivateMixture(ClassifierMixin, BaseEstimator):
             LedgerError: The ledger cannot be read, or counts other units or neighbours.
             BudgetError: The cap of the data set would be exceeded.
         """
+        if isinstance(X, Remote):
+            raise ArgumentError("X must be rows; a server's table is for sf.fit(X, mechanism=sf.Mixture(), ...)")
         if self.bounds is None:
             raise ArgumentError("bounds must be given: (low, high) that the features are publicly known to lie between")
         if self.classes is not None and y is None:

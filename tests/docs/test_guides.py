@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.clusters import in_a_process, needs_java
 from tests.docs.shown import ROOT, Block, blocks, check, run_page
 
 GUIDES = [
@@ -20,13 +19,6 @@ def test_a_guide_runs_as_it_stands(page: str, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("MPLBACKEND", "agg")
     assert any(block.language in ("python", "sh") for block in blocks(page))
     run_page(page, tmp_path)
-
-
-@needs_java
-def test_so_does_the_page_of_clusters(tmp_path: Path) -> None:
-    """In a process of its own: Spark stays in the folder in which it was started."""
-    code = "from pathlib import Path; from tests.docs.shown import run_page"
-    in_a_process("-c", f"{code}; run_page('docs/scale-clusters.md', Path())", folder=tmp_path)
 
 
 def test_other_output_would_be_seen() -> None:

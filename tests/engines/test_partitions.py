@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.clusters import ROWS_ONLY, SCHEMA, people
+from tests.private.queries.helpers import told_by
 
 from sfumato.engines import partitions
 from sfumato.engines.partitions import (
@@ -27,8 +28,10 @@ from sfumato.engines.partitions import (
     summed_units,
 )
 from sfumato.errors import TableError
+from sfumato.mechanisms.questions import latent_space, score_image
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import IntArray
+from sfumato.private.queries.base import IntArray, Query
+from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.source import Source
 from sfumato.private.units import TagArray, Units
@@ -39,6 +42,8 @@ from sfumato.tables import open_table
 UNITS = Units(2, b"0123456789abcdef0123456789abcdef")
 PLAIN, LAYOUT = Layout.of(Schema.of(ROWS_ONLY)), Layout.of(Schema.of(SCHEMA))
 QUERY = Histograms(LAYOUT.cells, 2, (0.5, 0.5))
+SCORES = score_image([[np.linspace(-3.0, 3.0, size) for size in LAYOUT.cells]] * 2)
+MOMENTS = GroupSums(latent_space(SCORES, [4.0, 4.0]), (0.2, 0.3, 0.5), "outer")
 PEOPLE = people(600)
 
 
@@ -49,8 +54,8 @@ def parts(layout: Layout, cuts: list[int]) -> list[list[pa.RecordBatch]]:
     return [rows.slice(a, b - a).to_batches(max_chunksize=70) for a, b in pairwise(ends)]
 
 
-def local(layout: Layout, units: Units | None, values: bool) -> IntArray:
-    return LocalEngine(Source(open_table(PEOPLE), layout, units, values)).total(QUERY)
+def local(layout: Layout, units: Units | None, values: bool, query: Query = QUERY) -> IntArray:
+    return told_by(LocalEngine(Source(open_table(PEOPLE), layout, units, values)), query)
 
 
 def shuffled(told: bytes, given: list[list[pa.RecordBatch]], into: int) -> list[list[pa.RecordBatch]]:
@@ -61,12 +66,13 @@ def shuffled(told: bytes, given: list[list[pa.RecordBatch]], into: int) -> list[
     return [rows.filter(pa.array(places == place)).to_batches(max_chunksize=9) for place in range(into)]
 
 
+@pytest.mark.parametrize("query", [QUERY, MOMENTS], ids=["counts", "moments"])
 @pytest.mark.parametrize("values", [False, True])
 @pytest.mark.parametrize("cuts", [[], [200, 400], [0, 0, 1, 1, 7, 300, 600]], ids=["1", "3", "8"])
-def test_totals_do_not_depend_on_partitions(cuts: list[int], values: bool) -> None:
-    told = Task(PLAIN, None, values, needed(PLAIN)).about(QUERY)
-    found = settled([summed(told, part) for part in parts(PLAIN, cuts)], QUERY.size, "it")
-    np.testing.assert_array_equal(found, local(PLAIN, None, values))
+def test_totals_do_not_depend_on_partitions(cuts: list[int], values: bool, query: Query) -> None:
+    told = Task(PLAIN, None, values, needed(PLAIN)).about(query)
+    found = settled([summed(told, part) for part in parts(PLAIN, cuts)], query.size, "it")
+    np.testing.assert_array_equal(query.answer(found), local(PLAIN, None, values, query))
 
 
 @pytest.mark.parametrize("values", [False, True])

@@ -28,7 +28,7 @@ class Exact:
 
     def total(self, name: str, query: Any, mu_squared: float) -> Answer:
         self.asked.append((name, mu_squared))
-        total = query.total(ROWS).astype(float)
+        total = query.answer(query.total(ROWS)).astype(float)
         return Answer(total, np.tile([self.sd, self.sd * 2.0**LATENT_BITS], len(total) // 2))
 
     def rows(self, *_: Any) -> Any:

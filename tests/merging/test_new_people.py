@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.merging.sites import SCHEMA, adaptive, site, table
+from tests.serving.servers import QUICK, Place, listening, people
 
 import sfumato as sf
 from sfumato.errors import ArgumentError, BudgetError
@@ -83,3 +84,19 @@ def test_the_mark_of_a_seed_survives() -> None:
     assert np.isfinite(made.answers[0].values).all()
     with pytest.raises(ArgumentError, match="the layout is of a release with seeded noise, which tells of its rows"):
         sf.update(made, table(8, 500), new_people=True, **TERMS)
+
+
+@pytest.mark.slow
+def test_new_people_behind_a_server_are_asked_there(tmp_path: Path) -> None:
+    """The release is that of an update beside the table, with the same seed."""
+    place = Place(tmp_path, seed=7)
+    first = sf.fit(people(), place.schema, epsilon=1, delta=1e-6, mechanism=QUICK, insecure_seed=1)
+    terms = {"epsilon": 0.5, "delta": 1e-6, "new_people": "admitted from 2026 on"}
+    here = sf.update(first, tmp_path / "table.parquet", insecure_seed=7, **terms)
+    with listening(place) as address:
+        there = sf.update(first, sf.remote(address), **terms)
+        with pytest.raises(ArgumentError, match="ledger must be left out"):
+            sf.update(first, sf.remote(address), ledger=tmp_path / "l.db", dataset="people", **terms)
+    assert there.guarantee == here.guarantee
+    for one, other in zip(there.answers, here.answers, strict=True):
+        np.testing.assert_array_equal(one.values, other.values)

@@ -21,7 +21,7 @@ from sfumato.private import curator as curator_module
 from sfumato.private.accounting import Adjacency, Budget, Spend
 from sfumato.private.curator import Curator
 from sfumato.private.noise import Bits, noisy, secure_bits
-from sfumato.private.queries.base import Answer, Public, Query
+from sfumato.private.queries.base import LARGEST_RADIUS, ROW_CAP, Answer, Public, Query, in_limbs
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.queries.wire import decode
@@ -158,6 +158,17 @@ def test_the_noise_is_that_of_its_adjacency(adjacency: Adjacency) -> None:
     answer = scene.curator(adjacency).total("sums", encode(SUMS), 0.25)
     assert scene.announced[0].sensitivity == pytest.approx(RIGHT[adjacency])
     assert answer.sd == pytest.approx(2.0 * RIGHT[adjacency] / SUMS.weights)
+
+
+def test_a_total_beyond_an_int64_is_answered() -> None:
+    """Of as many rows as there may be, each of them as far out as it may be."""
+
+    class Full(Scene):
+        def total(self, query: Query) -> Ints:
+            return ROW_CAP * in_limbs(np.full(query.weights.shape, float(LARGEST_RADIUS)))
+
+    answer = Full(asked=SUMS).curator().total("sums", encode(SUMS), 0.25)
+    assert answer.values == pytest.approx(2.0**68, rel=1e-12)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

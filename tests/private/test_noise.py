@@ -41,8 +41,8 @@ class Scripted:
         return b"".join(word.to_bytes(8, "little") for word in self.script[first : self.taken])
 
 
-def draw(total: int, sigma: float, bits: Bits) -> float:
-    return float(noisy(np.array([total]), np.array([sigma]), bits)[0])
+def draw(total: int, sigma: float, bits: Bits, kind: type = np.int64) -> float:
+    return float(noisy(np.array([total], dtype=kind), np.array([sigma]), bits)[0])
 
 
 def upper_tail(x: Fraction) -> mpmath.mpf:
@@ -326,15 +326,26 @@ def test_a_rounded_and_a_discrete_gaussian_differ_as_little_as_said(scale: float
 # Single draws against exact arithmetic
 
 
-@given(totals, sigmas, words, words)
-@settings(max_examples=some(300), deadline=None)
-def test_a_draw_is_the_exact_sum_rounded_to_the_grid(total: int, sigma: float, word: int, more: int) -> None:
-    answer = Fraction(draw(total, sigma, Scripted(word, more)))
+def check_exact(total: int, sigma: float, word: int, more: int, kind: type) -> None:
+    answer = Fraction(draw(total, sigma, Scripted(word, more), kind))
     exact = exact_answer(total, sigma, (word, more))
     assert answer % Fraction(2) ** grid_exponent(sigma) == 0
     assert abs(answer - exact) <= abs(exact) * Fraction(1, 2**52)
     if abs(exact) < 2**53 * Fraction(2) ** grid_exponent(sigma):
         assert answer == exact
+
+
+@given(totals, sigmas, words, words)
+@settings(max_examples=some(300), deadline=None)
+def test_a_draw_is_the_exact_sum_rounded_to_the_grid(total: int, sigma: float, word: int, more: int) -> None:
+    check_exact(total, sigma, word, more, np.int64)
+    assert draw(total, sigma, Scripted(word, more), object) == draw(total, sigma, Scripted(word, more))
+
+
+@given(st.integers(-(2**68), 2**68), sigmas, words, words)
+@settings(max_examples=some(150), deadline=None)
+def test_so_is_one_of_a_total_beyond_an_int64(total: int, sigma: float, word: int, more: int) -> None:
+    check_exact(total, sigma, word, more, object)
 
 
 def test_every_coordinate_gets_its_own_word_sigma_and_total() -> None:
@@ -535,7 +546,7 @@ def test_a_sigma_out_of_range_is_refused(sigma: float) -> None:
 
 
 def test_wrong_types_and_shapes_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="int64"):
+    with pytest.raises(ArgumentError, match="whole numbers"):
         noisy(np.zeros(2), np.ones(2), secure_bits)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="one shape"):
         noisy(np.zeros(2, dtype=np.int64), np.ones(3), secure_bits)

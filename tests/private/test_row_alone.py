@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.examples import some
-from tests.private.queries.helpers import seen_in
+from tests.private.queries.helpers import seen_in, told, told_by
 
 from sfumato.mechanisms.questions import (
     around,
@@ -91,7 +91,7 @@ QUERIES = queries()
 
 def totals(table: Table) -> list[NDArray[np.int64]]:
     engine = LocalEngine(Source(table, LAYOUT), 1)
-    return [engine.total(query) for query in QUERIES]
+    return [told_by(engine, query) for query in QUERIES]
 
 
 def check_alone(build: Build, base: list[Any], odd: Any, at: int) -> None:
@@ -452,7 +452,7 @@ def chosen(rows: list[tuple[str, tuple[str, ...]]], most: int) -> Coded:
 
 def sum_of(query: Query, rows: Coded) -> NDArray[np.int64]:
     table = np.array(rows, dtype=np.int64).reshape(-1, 1 + len(LAYOUT.names))
-    return query.total(Batch(table[:, 1:].T.astype(np.int32), table[:, 0]))
+    return told(query, Batch(table[:, 1:].T.astype(np.int32), table[:, 0]))
 
 
 # The check has teeth: readers that infer the type of a column fail it

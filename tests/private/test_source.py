@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.examples import some
+from tests.private.queries.helpers import told, told_by
 
 from sfumato.mechanisms.questions import (
     around,
@@ -167,10 +168,10 @@ QUERIES = queries()
 
 def totals(table: Table, workers: int = 1) -> list[NDArray[np.int64]]:
     engine = LocalEngine(Source(table, LAYOUT), workers)
-    return [engine.total(query) for query in QUERIES]
+    return [told_by(engine, query) for query in QUERIES]
 
 
-EXPECTED = [query.total(by_hand(FRAME)) for query in QUERIES]
+EXPECTED = [told(query, by_hand(FRAME)) for query in QUERIES]
 
 
 def check(found: list[NDArray[np.int64]]) -> None:
@@ -240,12 +241,12 @@ def test_a_row_with_a_bad_label_counts_nowhere_and_one_without_label_column_ever
     check(totals(open_table(good)))
     plain = Layout.of(Schema.of({"groups": SCHEMA.dump()["groups"]}))
     query = GroupSums(latent_space(projected_image(np.zeros((1, DIM))), [2.0]), (0.1, 0.6, 0.3), "norm")
-    assert unpack(query, LocalEngine(Source(open_table(FRAME), plain)).total(query))[0].tolist() == [ROWS]
+    assert unpack(query, told_by(LocalEngine(Source(open_table(FRAME), plain)), query))[0].tolist() == [ROWS]
 
 
 def test_a_table_without_rows_gives_zeros() -> None:
     for total, query in zip(totals(open_table(FRAME.iloc[:0])), QUERIES, strict=True):
-        assert np.array_equal(total, np.zeros(query.size))
+        assert np.array_equal(total, np.zeros(query.weights.size))
 
 
 def test_a_table_too_large_to_keep_gives_the_same_totals(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +286,7 @@ def with_ids(seed: int = 5) -> pd.DataFrame:
 
 def unit_totals(frame: pd.DataFrame) -> list[NDArray[np.int64]]:
     engine = LocalEngine(Source(open_table(frame), WITH_UNIT, Units(2, b"k" * 32)), 2)
-    return [engine.total(query) for query in QUERIES]
+    return [told_by(engine, query) for query in QUERIES]
 
 
 @pytest.mark.half

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
 from tests.examples import some
+from tests.private.queries.helpers import told_by
 
 import sfumato as sf
 from sfumato.errors import ArgumentError
@@ -22,7 +25,7 @@ from sfumato.private.queries.base import Batch, IntArray, Query
 from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.histograms import Histograms
 from sfumato.private.source import Source
-from sfumato.private.units import Units, unit_delta
+from sfumato.private.units import TagArray, Units, unit_delta
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 from sfumato.tables import open_table
@@ -50,7 +53,7 @@ def queries() -> list[Query]:
 def totals(rows: list[tuple[str, int, str]], unit_rows: int, units: type[Units] = Units) -> list[IntArray]:
     frame = pd.DataFrame(rows, columns=["who", "a", "y"], dtype=object)
     engine = LocalEngine(Source(open_table(frame), LAYOUT, units(unit_rows, KEY)), workers=1)
-    return [engine.total(query) for query in queries()]
+    return [told_by(engine, query) for query in queries()]
 
 
 ROW = st.tuples(st.sampled_from(["", "u", "v", "w"]), st.integers(0, 3), st.sampled_from(["n", "p", "bad"]))
@@ -187,3 +190,31 @@ def test_every_visit_number_is_in_a_release_of_one_row_a_person() -> None:
     shares = release.sample(20_000, seed=1)["visit"].value_counts(normalize=True)
     assert len(shares) == 10
     assert (abs(shares - 0.1) < 0.03).all()  # more than five standard deviations of draw and noise
+
+
+BITS = 10
+
+
+class FewBits(Units):
+    """Hashes of so few bits that they collide."""
+
+    def _hashes(self, rows: Any, purpose: bytes) -> TagArray:
+        return super()._hashes(rows, purpose) & np.array([(1 << BITS) - 1, 0], dtype=np.uint64)
+
+
+@pytest.mark.parametrize(("most", "contents"), [(1, range(12)), (3, [0, 0, 0, 0, 1, 1, 1, 2, 3, 4, 5, 6])])
+def test_order_decides_which_rows_count_no_more_often_than_is_set_aside(most: int, contents: Iterable[int]) -> None:
+    """docs/proofs/mixture.md, section 5: (m + 1/2) N over the number of hashes, here with one unit of N rows."""
+    rows = np.array([*contents])
+    batch = Batch(rows[None, :].astype(np.int16), np.zeros(len(rows), dtype=np.int64))
+    keys, depends = 1000, 0
+    for number in range(keys):
+        units = FewBits(most, number.to_bytes(32, "little"))
+        tags = units.tags(pa.array(["u"] * len(rows)), batch)
+        orders = np.arange(len(rows)), np.arange(len(rows))[::-1]
+        chosen = {tuple(sorted(rows[order][units.choose(tags[order])])) for order in orders}
+        depends += len(chosen) > 1
+    bound = (most + 0.5) * len(rows) / (1 << BITS)
+    assert depends > 0
+    assert binomtest(depends, keys, bound, alternative="greater").pvalue > 1e-6
+    assert bound < len(rows) ** 2 / 2 / (1 << BITS)  # that any two rows share a hash is more likely

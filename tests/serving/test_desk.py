@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,13 @@ from sfumato.mechanisms.questions import row_question, score_image
 from sfumato.private.accounting import Adjacency
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.queries.base import Query
+from sfumato.private.queries.wire import decode
+from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import Whole
 from sfumato.schema.layout import QUERY_ROW, Layout
+from sfumato.serving import desk, journal
 from sfumato.serving.desk import BOOKS_CLOSED, CHARGED_FOR_NOTHING, MOST_QUESTIONS, Alone, Desk, Served
-from sfumato.serving.frames import Frame
+from sfumato.serving.frames import LONGEST_HEAD, Frame
 from sfumato.serving.journal import Charge, Journal
 from sfumato.tables import open_table
 
@@ -325,6 +328,44 @@ def test_a_session_has_so_many_questions(place: Place, session: str) -> None:
     place.journal._base.executemany(insert, [(session, f"{number:032x}") for number in range(MOST_QUESTIONS)])
     place.journal._do("COMMIT", ())
     assert f"at most {MOST_QUESTIONS}" in place.refusal(question(session), ASK)
+
+
+def test_an_answer_that_is_too_long_to_be_sent_is_refused_before_it_is_charged(
+    place: Place, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = 2 * decode(ASK).weights.size
+    monkeypatch.setattr(desk, "LONGEST_REPLY", 8 * numbers + 2 * LONGEST_HEAD - 1)
+    asked = question(session)
+    assert "ask for fewer numbers" in place.refusal(asked, ASK)
+    assert place.journal.charges(session) == []
+    assert place.states == ["reserved"]
+    monkeypatch.setattr(desk, "LONGEST_REPLY", 8 * numbers + 2 * LONGEST_HEAD)
+    assert "refused" not in place.ask(asked, ASK).head
+
+
+def test_a_matrix_that_is_too_long_to_be_sent_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk, "LONGEST_REPLY", 8 * 200 + 2 * LONGEST_HEAD)
+    image = score_image([[np.linspace(-1, 1, n) for n in Layout.of(SCHEMA).cells]] * 2)
+    for projections, fits in ((100, True), (101, False)):
+        slices = Slices(dim=2, projections=projections, distance=1.0, sigma=1.0)
+        frame = Frame({"verb": "rows"}, encode((row_question(image, 2, 1.0), slices)))
+        with nullcontext() if fits else pytest.raises(ArgumentError, match="ask for fewer numbers"):
+            desk._check_length(frame)
+
+
+def test_a_long_answer_of_rows_is_replayed_by_the_next_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "LONGEST_PIECE", 1000)
+    place = Place(tmp_path, adjacency=Adjacency.REPLACE_ONE)
+    said = opening(0.5)
+    place.ask(said)
+    image = score_image([[np.linspace(-1, 1, n) for n in Layout.of(SCHEMA).cells]] * 2)
+    head = {name: value for name, value in question(said["session"]).items() if name != "mu_squared"} | {"verb": "rows"}
+    ask = encode((row_question(image, 2, 1.0), Whole(0.001)))
+    reply = place.ask(head, ask)
+    assert len(reply.body) > 4 * 1000
+    place.restart()
+    assert place.ask(head, ask) == reply
+    assert len(place.journal.charges(said["session"])) == 1
 
 
 def test_rows_where_their_number_is_public(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from sfumato.cli.mechanism_options import FitCommand, PlanCommand
 from sfumato.cli.opening import TableCommand
 from sfumato.cli.options import UsageError
 from sfumato.cli.output import say
+from sfumato.cli.reaching import ReachingCommand
 from sfumato.cli.verb_command import Verbs
 from sfumato.cli.verbs import (
     ask,
@@ -68,7 +69,7 @@ app.command()(ask.ask)
 app.command()(report.report)
 app.command(name="layout")(layout_file.layout)
 app.command()(merge.merge)
-app.command(cls=TableCommand)(update.update)
+app.command(cls=ReachingCommand)(update.update)
 app.command()(ledger.ledger)
 app.command(cls=TableCommand)(serve.serve)
 app.command()(audit.audit)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
 
+from sfumato.cli.opening import TableCommand
 from sfumato.cli.options import Section, configured, given, options_of
 from sfumato.config import option
 from sfumato.errors import ArgumentError
@@ -23,6 +25,14 @@ class Reaching:
 
     token_file: str | None = option(None, help="A file with the token that the server asks for.")
     ca: str | None = option(None, help="A file of certificates to trust for tls:; the system's by default.")
+
+
+class ReachingCommand(TableCommand):
+    """A command that reads a table, or asks a server that answers for it."""
+
+    def sections(self, args: Sequence[str]) -> list[Section]:
+        """The options of the table and of the server."""
+        return [*super().sections(args), reach_section()]
 
 
 def reach_section() -> Section:

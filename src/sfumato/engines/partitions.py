@@ -26,10 +26,10 @@ import pyarrow as pa
 
 from sfumato import __version__
 from sfumato.errors import TableError
-from sfumato.private.queries.base import Batch, FloatArray, IntArray, Public, Query
+from sfumato.private.queries.base import ROW_CAP, Batch, FloatArray, IntArray, Public, Query
 from sfumato.private.queries.wire import decode
 from sfumato.private.slicing.rows import RowVectors
-from sfumato.private.source import ROW_CAP, Source, Tagged
+from sfumato.private.source import Source, Tagged
 from sfumato.private.units import TagArray, Units
 from sfumato.schema.layout import Layout
 from sfumato.tables.table import BATCH_ROWS, UNKNOWN, Blocks, Table

@@ -23,9 +23,9 @@ from sfumato.engines.grouped_counts import Asked, Key, asked_of, groups_of, tabl
 from sfumato.engines.places import Local
 from sfumato.errors import TableError
 from sfumato.private.engines.local import LocalEngine
-from sfumato.private.queries.base import FloatArray, IntArray, Query
+from sfumato.private.queries.base import ROW_CAP, FloatArray, IntArray, Query
 from sfumato.private.slicing.rows import RowVectors
-from sfumato.private.source import ROW_CAP, Source
+from sfumato.private.source import Source
 from sfumato.private.units import Units
 from sfumato.progress import Streamed, tell
 from sfumato.schema.layout import QUERY_ROW, ROW, Bins, Layout

@@ -40,7 +40,8 @@ def update(
 
     Args:
         release: One of the mixture in scores, with its noisy answers: it serves as layout.
-        new_rows: A table of the same schema with the rows of new people only: whatever `open_table` takes.
+        new_rows: A table of the same schema with the rows of new people only: whatever `open_table` takes, or
+            `sf.remote(...)`, a table that a server answers for; ledger, engine and seed are then the server's.
         epsilon: How much may be told about one row of them.
         delta: The probability that more is told.
         new_people: True says that none of them is in the release already. Better: the public rule, in words, that each

@@ -77,16 +77,17 @@ def noisy(totals: Integers, sigmas: Floats, bits: Bits) -> Floats:
     An answer is a multiple of its grid's step g, the power of two with sigma / g in [256, 512). One that needs more
     than 53 bits is rounded to a float: a function of the exact answer alone, so harmless.
 
-    The totals must lie inside (-2^62, 2^62). That is for the caller to ensure by a public cap: it is not
-    checked here, because an error that depends on a total would leak. The sigmas are public and checked.
+    Totals that are int64 must lie inside (-2^62, 2^62). That is for the caller to ensure by a public cap: it is not
+    checked here, because an error that depends on a total would leak. An array of Python's whole numbers (dtype object)
+    may hold any. The sigmas are public and checked.
 
     >>> from sfumato.insecure import insecure_bits
     >>> noisy(np.array([1000, -5]), np.array([2.0, 1e6]), insecure_bits(1)).tolist()
     [1000.53125, -1228800.0]
     """
     totals, sigmas = np.asarray(totals), np.asarray(sigmas)
-    alike = totals.dtype == np.int64 and sigmas.dtype == np.float64 and totals.shape == sigmas.shape
-    insist(alike, "totals must be int64 and sigmas float64, both of one shape")
+    alike = totals.dtype in (np.int64, object) and sigmas.dtype == np.float64 and totals.shape == sigmas.shape
+    insist(alike, "totals must be whole numbers and sigmas float64, both of one shape")
     fits = np.all((sigmas >= SMALLEST_SIGMA) & (sigmas < LARGEST_SIGMA))
     insist(fits, "every sigma must be at least 2^-40 and below 2^70; rescale the query")
     answers = np.empty(totals.shape)
@@ -118,7 +119,7 @@ def _noisy_chunk(totals: Integers, sigmas: Floats, bits: Bits) -> Floats:
     exponents = np.frexp(sigmas)[1] - _SIGMA_BITS
     scales = np.ldexp(sigmas, -exponents)  # sigma / g, exactly
     coarse = np.maximum(exponents, 0).astype(np.int64)
-    remainders = totals & ((np.int64(1) << coarse) - 1)  # t; it is 0 where g <= 1
+    remainders = (totals & ((np.int64(1) << coarse) - 1)).astype(np.int64)  # t; it is 0 where g <= 1
     return _on_grid(totals, _drawn(remainders, coarse, scales, bits), exponents)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import TableError
-from sfumato.private.queries.base import FIXED_BITS, Batch, BoolArray, IntArray, Public
+from sfumato.private.queries.base import FIXED_BITS, ROW_CAP, Batch, BoolArray, IntArray, Public
 from sfumato.private.units import TagArray, Units
 from sfumato.schema.layout import NOWHERE, Layout, OrderedBins
 from sfumato.schema.projections import Projection
@@ -22,7 +22,6 @@ from sfumato.tables.table import BATCH_ROWS, Table
 
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
 TURN_BYTES = 1 << 30  # of rows of units that are in memory to be chosen from
-ROW_CAP = 1 << 30  # public: totals of products below 2^32 stay below 2^62
 
 _NO_TAGS: TagArray = np.zeros((0, 4), dtype=np.uint64)
 
@@ -51,17 +50,16 @@ class Source:
         self._dtype = np.int16 if max(layout.cells) < np.iinfo(np.int16).max else np.int32
         self.public = Public.of(layout, values)
         self._step = min(BATCH_ROWS, max(1, BATCH_CELLS // len(layout.names)))  # rows of a batch
-        self.rows = 0  # that have been read, whether they count or not
         # How many rows are wanting so that their number tells how many units there are, and no more: rows that count
         # nowhere, or those by which units have fewer than they may have.
         self.missing = 0
 
     def jobs(self) -> Iterator[Callable[[], Tagged]]:
         """One piece of work per batch: reading is in order, coding may run anywhere."""
-        self.rows = 0
+        rows = 0  # that have been read, whether they count or not
         for batch in read_batches(self._table, self._layout, self._layout.label, self._layout.unit):
-            self.rows += batch.num_rows
-            if self.rows > ROW_CAP:
+            rows += batch.num_rows
+            if rows > ROW_CAP:
                 raise TableError(f"a table may have at most {ROW_CAP} rows; split it")
             for start in range(0, batch.num_rows, self._step):
                 yield partial(self._code, batch.slice(start, self._step))
@@ -99,8 +97,7 @@ class Source:
         named = pc.not_equal(ids, "").to_numpy(zero_copy_only=False)
         kept = _only(coded, counted & named)  # nor does a row without an id
         tags = self._units.tags(ids.filter(pa.array(counted & named)), kept)
-        strays = self._units.names(ids.filter(pa.array(~counted & named)))
-        return Tagged(kept, tags, strays)
+        return Tagged(kept, tags, self._units.names(ids.filter(pa.array(~counted & named))))
 
     def _coded(self, batch: pa.RecordBatch, labels: IntArray) -> Batch:
         """Rows as bin numbers, with values where they are wanted; of columns in groups, which are numbers, values and

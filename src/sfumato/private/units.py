@@ -15,8 +15,9 @@ hashes, and with them which rows count, so it is charged as a replacement. Rows 
 together as one unit, each of the people behind them could push another one out, which the bound for a whole unit does
 not cover.
 
-Two ids, or two rows of a unit, numbers included, share a hash with probability below COLLISION at 2^30 rows (128-bit
-BLAKE2b, taken for random). COLLISIONS of delta is set aside: as much as MOST_RELEASES of one table need.
+A hash that two ids or two rows share (128-bit BLAKE2b, taken for random) does harm with probability below COLLISION in
+a table of 2^36 rows: docs/proofs/mixture.md, section 5. COLLISIONS of delta is set aside: as much as MOST_RELEASES of
+one table need.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ from sfumato.private.units import KEY_BYTES, Units
 from sfumato.schema.column_labels import can_unlabel, unlabelled
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
-from sfumato.serving.frames import WORD, Frame
+from sfumato.serving.frames import LONGEST_HEAD, LONGEST_REPLY, WORD, Frame
 from sfumato.serving.journal import Charge, Journal, Session
 from sfumato.tables.table import Table
 
@@ -64,7 +64,7 @@ LEAST_PART = 1e-6
 """Of a session's squared mu, that a question costs at least, and of the cap's that a session does: else whoever watches
 the time that answers take could do so for next to nothing."""
 MOST_QUESTIONS = 4096
-"""Of a session. An answer that can be stored has fewer than 2^27 numbers, so that all of them stay below the 2^40 for
+"""Of a session. An answer that can be sent has fewer than 2^28 numbers, so that all of them stay below the 2^40 for
 which the distance of the noise from the ideal is set aside."""
 LONGEST_TEXT = 1 << 22  # bytes of a question beside its arrays: read, they take fifty times the memory
 LONGEST_REFUSAL = 1000
@@ -349,6 +349,7 @@ class Desk:
         def charge(spend: Spend | Slices) -> None:
             """Called by the curator once all is checked, and before it reads."""
             nonlocal charged
+            _check_length(frame)
             entry.draw()
             sensitivity = spend.sensitivity if isinstance(spend, Spend) else None
             journal.charge(session.id, head["id"], digest, Charge(head["name"], sensitivity, mu_squared))
@@ -358,6 +359,7 @@ class Desk:
         curator = self._curator(session, charge)
         try:
             reply = _answer(curator, frame, mu_squared)
+            insist(len(reply) <= LONGEST_REPLY, "an answer is too long to be sent")
             journal.store(session.id, head["id"], reply)
         except BaseException:  # what is not stored is not sent
             if not charged:
@@ -424,6 +426,19 @@ def _least_mu(served: Served) -> float:
         return 0.0
     dataset = served.ledger.accounts(served.dataset)[0].dataset
     return math.sqrt(LEAST_PART) * dataset.mu / dataset.factor(served.adjacency, served.unit)
+
+
+def _check_length(frame: Frame) -> None:
+    """Refuse a question whose answer is too long to be sent, as far as that is public; of rows, how many there are is
+    not known before they are read.
+    """
+    if frame.head["verb"] == "total":
+        numbers = 2 * decode(frame.body, Query).weights.size
+    else:
+        _, projection = decode(frame.body, tuple[RowVectors, Whole | Slices])
+        numbers = projection.dim * projection.projections if isinstance(projection, Slices) else 0
+    fits = 8 * numbers + 2 * LONGEST_HEAD <= LONGEST_REPLY
+    insist(fits, "an answer has at most 2 GiB, and this one would have more: ask for fewer numbers at once")
 
 
 def _answer(curator: Curator, frame: Frame, mu_squared: float | None) -> bytes:

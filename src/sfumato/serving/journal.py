@@ -22,16 +22,22 @@ from sfumato.errors import LedgerError, OutputError
 from sfumato.files import check_writable
 
 APPLICATION = 0x5F0A71
-JOURNAL_FORMAT = 1
+JOURNAL_FORMAT = 2
+OLDER_FORMATS = (1,)  # that had no pieces
+LONGEST_PIECE = 1 << 29  # SQLite keeps nothing longer than 10^9 bytes in one place
 NO_JOURNAL = "is no journal of a server, or is damaged, or of another version; give another name"
 TABLES_OF_A_JOURNAL = """
-CREATE TABLE session (
+CREATE TABLE IF NOT EXISTS session (
     id TEXT PRIMARY KEY, digest BLOB NOT NULL, opening TEXT NOT NULL, served BLOB NOT NULL, entry TEXT NOT NULL,
     key BLOB NOT NULL, closed INTEGER NOT NULL
 );
-CREATE TABLE question (
+CREATE TABLE IF NOT EXISTS question (
     number INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL REFERENCES session (id), id TEXT NOT NULL,
     digest BLOB NOT NULL, name TEXT NOT NULL, sensitivity REAL, mu_squared REAL, reply BLOB, UNIQUE (session, id)
+);
+CREATE TABLE IF NOT EXISTS piece (
+    session TEXT NOT NULL, id TEXT NOT NULL, number INTEGER NOT NULL, content BLOB NOT NULL,
+    PRIMARY KEY (session, id, number)
 );
 """
 
@@ -130,13 +136,25 @@ class Journal:
             row = self._base.execute(
                 "SELECT digest, reply FROM question WHERE session = ? AND id = ?", (session, identity)
             ).fetchone()
-        return None if row is None else (row[0], row[1])
+            more = self._base.execute(
+                "SELECT content FROM piece WHERE session = ? AND id = ? ORDER BY number", (session, identity)
+            ).fetchall()
+        return (
+            None if row is None else (row[0], row[1] if not more else b"".join([row[1], *(each for (each,) in more)]))
+        )
 
     def store(self, session: str, identity: str, reply: bytes) -> None:
-        """Keep the reply to a question that was charged: once, and on disk when this returns."""
-        self._do(
-            "UPDATE question SET reply = ? WHERE session = ? AND id = ? AND reply IS NULL", (reply, session, identity)
-        )
+        """Keep the reply to a question that was charged: once, all of it, and on disk when this returns."""
+        first, *more = [reply[start : start + LONGEST_PIECE] for start in range(0, len(reply), LONGEST_PIECE)]
+        with self._lock, self._base:  # a server that dies in between has stored none of it
+            self._base.execute("BEGIN")
+            new = self._base.execute(
+                "UPDATE question SET reply = ? WHERE session = ? AND id = ? AND reply IS NULL",
+                (first, session, identity),
+            ).rowcount
+            for number, content in enumerate(more if new else ()):
+                self._base.execute("INSERT INTO piece VALUES (?, ?, ?, ?)", (session, identity, number, content))
+        self._settle()
 
     def shut(self) -> None:
         """Let go of the file."""
@@ -147,7 +165,12 @@ class Journal:
         """One change, on disk when this returns."""
         with self._lock:
             self._base.execute(statement, values)
-            self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # into the file itself, should somebody move it alone
+        self._settle()
+
+    def _settle(self) -> None:
+        """Bring what was written into the file itself, should somebody move it alone."""
+        with self._lock:
+            self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _made_private(self) -> None:
         if os.path.lexists(self.path):
@@ -168,16 +191,16 @@ class Journal:
         run("PRAGMA locking_mode = EXCLUSIVE")
         known = run("PRAGMA application_id").fetchone()[0], run("PRAGMA user_version").fetchone()[0]
         new = known == (0, 0) and not run("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if not new and known != (APPLICATION, JOURNAL_FORMAT):  # and another's file is left as it is
+        readable = [(APPLICATION, version) for version in (*OLDER_FORMATS, JOURNAL_FORMAT)]
+        if not new and known not in readable:  # and another's file is left as it is
             raise LedgerError(f"{self.path} {NO_JOURNAL}")
         for setting in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON"):
             run(f"PRAGMA {setting}")
         run("BEGIN EXCLUSIVE")
-        if new:
-            for statement in TABLES_OF_A_JOURNAL.split(";"):
-                run(statement)
-            run(f"PRAGMA application_id = {APPLICATION}")
-            run(f"PRAGMA user_version = {JOURNAL_FORMAT}")
+        for statement in TABLES_OF_A_JOURNAL.split(";"):
+            run(statement)
+        run(f"PRAGMA application_id = {APPLICATION}")
+        run(f"PRAGMA user_version = {JOURNAL_FORMAT}")
         run("COMMIT")
         self.path.chmod(0o600)
         _sync_folder(self.path.absolute().parent)

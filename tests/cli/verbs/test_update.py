@@ -42,3 +42,11 @@ def test_what_is_merged_is_not_written_over(folder: Path, call: Call) -> None:
     assert result.code == 2
     assert "r.sfumato is a release that is to be merged" in result.err
     assert Path("r.sfumato").read_bytes() == before
+
+
+def test_rows_may_be_a_server_s(folder: Path, call: Call) -> None:
+    release, _, *rest = UPDATE[1:]
+    result = call("update", release, "unix:none.sock", *rest, "--new-people")
+    assert result.code == 2
+    assert "no curator answers at unix:none.sock" in result.err
+    assert result.err.count("\n") == 1

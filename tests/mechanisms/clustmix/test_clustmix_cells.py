@@ -91,7 +91,7 @@ class Exact:
         self.asked.append(name)
         self.remaining -= mu_squared
         sd = query.reach.sensitivity(Adjacency.ADD_REMOVE) / math.sqrt(mu_squared) / query.weights
-        places = np.eye(query.size)
+        places = np.eye(query.weights.size)
         of_counts = np.stack([unpack(query, place)[0] for place in places], axis=1)
         return Answer(np.linalg.pinv(of_counts) @ self.counts, sd)
 

@@ -68,7 +68,7 @@ class Rows:
     def total(self, name: str, query: Any, mu_squared: float) -> Answer:
         self.asked.append((name, query, mu_squared))
         self.remaining -= mu_squared
-        return Answer(query.total(self.batch).astype(np.float64), np.full(query.size, 1e-6) / query.weights)
+        return Answer(query.answer(query.total(self.batch)).astype(np.float64), 1e-6 / query.weights)
 
 
 def plan() -> sf.Plan:

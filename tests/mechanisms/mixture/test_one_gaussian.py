@@ -40,8 +40,8 @@ class Exact:
         spend = self.budget.charge(name, query.reach.sensitivity(Adjacency.ADD_REMOVE), mu_squared)
         self.queries.append(query)
         sd = self.scale * spend.sigma / query.weights
-        noise = np.random.default_rng([self.seed, len(self.queries)]).standard_normal(query.size)
-        return Answer(query.total(self.batch) + sd * noise, sd)
+        noise = np.random.default_rng([self.seed, len(self.queries)]).standard_normal(query.weights.size)
+        return Answer(query.answer(query.total(self.batch)).astype(float) + sd * noise, sd)
 
 
 def schema(columns: int, classes: int, bins: int = 40) -> Schema:

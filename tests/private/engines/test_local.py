@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
-from tests.private.queries.helpers import seen_in
+from tests.private.queries.helpers import seen_in, told, told_by
 
 from sfumato.errors import TableError
 from sfumato.mechanisms.questions import latent_space, score_image, unpack
@@ -95,7 +95,7 @@ def engine_of(data: Any, workers: int = 2) -> LocalEngine:
 def by_hand(query: Query) -> NDArray[np.int64]:
     """All rows in one batch, no engine."""
     ((batch, *_),) = (job() for job in Source(open_table(FRAME), LAYOUT).jobs())
-    return query.total(batch)
+    return told(query, batch)
 
 
 def within_patience(work: Callable[[], object]) -> BaseException | None:
@@ -123,8 +123,8 @@ def test_workers_and_batches_do_not_matter(workers: int, rows: int, monkeypatch:
     monkeypatch.setattr(source_module, "BATCH_CELLS", rows * len(LAYOUT.names))
     engine = engine_of(FRAME, workers)
     for query, total in zip(queries(), expected, strict=True):
-        assert np.array_equal(engine.total(query), total)
-        assert np.array_equal(engine.total(query), total)  # from the codes that were kept
+        assert np.array_equal(told_by(engine, query), total)
+        assert np.array_equal(told_by(engine, query), total)  # from the codes that were kept
     assert engine._kept is not None
     assert len(engine._kept) == math.ceil(math.ceil(ROWS / rows) / local.TOGETHER)
 
@@ -144,14 +144,14 @@ def test_every_kind_of_table_gives_the_same_totals(
     engine = engine_of(opened)
     assert len(list(Source(opened, LAYOUT).jobs())) > (ROWS // 70 if rows == 7 else 0)
     for query, total in zip(queries(), expected, strict=True):
-        assert np.array_equal(engine.total(query), total)
+        assert np.array_equal(told_by(engine, query), total)
 
 
 def test_bad_labels_count_nowhere() -> None:
     good = FRAME[FRAME["ill"].isin(["yes", "no"])]
     assert len(good) < ROWS
     for query in queries():
-        assert np.array_equal(engine_of(FRAME).total(query), engine_of(good).total(query))
+        assert np.array_equal(told_by(engine_of(FRAME), query), told_by(engine_of(good), query))
     counts = engine_of(good).total(queries()[0])
     # Every row of a good label is counted once in every column, and in a bin where the column has a place for it.
     assert [int(table.sum()) for table in unpack(HISTOGRAMS, counts)] == [len(good)] * 4
@@ -180,9 +180,9 @@ def test_a_table_without_rows_gives_zeros(kind: str, tmp_path: Path) -> None:
             pq.write_table(data, tmp_path / "t.parquet")
             data = tmp_path / "t.parquet"
     for query in queries():
-        total = engine_of(data).total(query)
+        total = told_by(engine_of(data), query)
         assert total.dtype == np.int64
-        assert np.array_equal(total, np.zeros(query.size))
+        assert np.array_equal(total, np.zeros(query.weights.size))
 
 
 UNIT_LAYOUT = Layout.of(Schema.of(SCHEMA.dump() | {"unit": {"column": "who", "rows": 2}}))
@@ -203,17 +203,17 @@ def test_which_rows_of_a_unit_count_depends_on_no_batch_and_no_order(
     workers: int, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     people = with_ids()
-    expected = [unit_engine(people).total(query) for query in queries()]
+    expected = [told_by(unit_engine(people), query) for query in queries()]
     assert unpack(HISTOGRAMS, expected[0])[1][:, 1:].sum() == 3 * 2
     monkeypatch.setattr(source_module, "BATCH_CELLS", rows * len(LAYOUT.names))
     engine = unit_engine(people.sample(frac=1.0, random_state=4), workers)
     for query, total in zip(queries(), expected, strict=True):
-        assert np.array_equal(engine.total(query), total)
+        assert np.array_equal(told_by(engine, query), total)
 
 
 def test_a_table_of_units_without_rows_gives_zeros() -> None:
     query = queries()[0]
-    assert np.array_equal(unit_engine(with_ids().iloc[:0]).total(query), np.zeros(query.size))
+    assert np.array_equal(told_by(unit_engine(with_ids().iloc[:0]), query), np.zeros(query.weights.size))
 
 
 def test_a_missing_column_is_named() -> None:
@@ -238,12 +238,12 @@ def test_a_failure_in_a_worker_comes_out_and_nothing_hangs(workers: int, monkeyp
     caught = within_patience(lambda: engine.total(seen_in(LAYOUT, Broken(LAYOUT.sizes, 2, (0.25,) * 4))))
     assert isinstance(caught, ZeroDivisionError)
     for query in queries():  # the engine still works
-        assert np.array_equal(engine.total(query), by_hand_of_rows(query))
+        assert np.array_equal(told_by(engine, query), by_hand_of_rows(query))
 
 
 def by_hand_of_rows(query: Query) -> NDArray[np.int64]:
     jobs = Source(open_table(FRAME), LAYOUT).jobs()
-    return sum((query.total(job()[0]) for job in jobs), np.zeros(query.size, dtype=np.int64))
+    return sum((told(query, job()[0]) for job in jobs), np.zeros(query.weights.size, dtype=np.int64))
 
 
 class FailsAfter(Source):
@@ -264,8 +264,8 @@ def test_a_failure_to_read_keeps_no_half_of_the_table(workers: int, monkeypatch:
     monkeypatch.setattr(source_module, "BATCH_CELLS", 8 * len(LAYOUT.names))
     engine = LocalEngine(FailsAfter(open_table(FRAME), LAYOUT), workers)
     query = queries()[0]
-    assert isinstance(within_patience(lambda: engine.total(query)), TableError)
-    assert np.array_equal(engine.total(query), by_hand_of_rows(query))
+    assert isinstance(within_patience(lambda: told_by(engine, query)), TableError)
+    assert np.array_equal(told_by(engine, query), by_hand_of_rows(query))
 
 
 def test_the_row_cap_is_public_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,9 +273,9 @@ def test_the_row_cap_is_public_and_kept(monkeypatch: pytest.MonkeyPatch) -> None
     query = queries()[0]
     monkeypatch.setattr(source_module, "ROW_CAP", 10)
     monkeypatch.setattr(source_module, "BATCH_CELLS", 3 * len(LAYOUT.names))
-    assert engine_of(good.iloc[:10]).total(query).sum() > 0
+    assert told_by(engine_of(good.iloc[:10]), query).sum() > 0
     with pytest.raises(TableError, match=r"^a table may have at most 10 rows; split it$"):
-        engine_of(good.iloc[:11]).total(query)
+        told_by(engine_of(good.iloc[:11]), query)
 
 
 @pytest.mark.parametrize(("size", "dtype"), [(300, np.int16), (32_767, np.int32), (65_536, np.int32)])
@@ -301,7 +301,7 @@ def test_a_table_too_large_to_keep_gives_the_same_totals(
         table = pa.Table.from_pandas(FRAME, preserve_index=False)
         return engine_of(tmp_path / "t.csv" if kind == "csv" else table.to_reader())
 
-    expected = [engine().total(query) for query in queries()]
+    expected = [told_by(engine(), query) for query in queries()]
     passes: list[int] = []
     read = Source.jobs
     monkeypatch.setattr(Source, "jobs", lambda self: (passes.append(1), read(self))[1])
@@ -310,5 +310,5 @@ def test_a_table_too_large_to_keep_gives_the_same_totals(
     monkeypatch.setattr(source_module, "TURN_BYTES", 1000)
     small = engine()
     for query, total in zip(queries(), expected, strict=True):
-        assert np.array_equal(small.total(query), total)
+        assert np.array_equal(told_by(small, query), total)
     assert len(passes) == 1

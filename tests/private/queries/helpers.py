@@ -13,7 +13,16 @@ from tests.private.hunting import look_for
 
 from sfumato.mechanisms.asker import view_of
 from sfumato.private.accounting import Adjacency
-from sfumato.private.queries.base import EXACT, FIXED_BITS, LATENT_BITS, LATENT_LIMIT, Batch, Query, Reach
+from sfumato.private.queries.base import (
+    EXACT,
+    FIXED_BITS,
+    LARGEST_RADIUS,
+    LATENT_BITS,
+    LATENT_LIMIT,
+    Batch,
+    Query,
+    Reach,
+)
 from sfumato.private.queries.viewed import Viewed
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.schema.layout import Layout
@@ -40,9 +49,18 @@ class Case:
     @property
     def change(self) -> float:
         """How far the tables are apart, as the query's reach counts it."""
-        before, after = (self.query.answer(self.query.total(batch)) for batch in (self.before, self.after))
-        moved = after - before
+        moved = told(self.query, self.after) - told(self.query, self.before)
         return float(np.linalg.norm(self.query.weights * moved))
+
+
+def told(query: Query, batch: Batch) -> Ints:
+    """What is told of some rows, but for the noise."""
+    return query.answer(query.total(batch)).astype(np.int64)
+
+
+def told_by(engine: Any, query: Query) -> Ints:
+    """What is told of an engine's rows, but for the noise."""
+    return query.answer(engine.total(query)).astype(np.int64)
 
 
 def seen_in(layout: Layout, query: Query) -> Query:
@@ -192,17 +210,19 @@ def layouts(rows: Batch) -> dict[str, Batch]:
 def check_rows_add_up(query: Query, rows: Batch) -> Ints:
     """A total is the sum of what rows add alone, in any company, order and layout; gives what each row adds."""
     count = len(rows)
-    alone = np.array([query.total(rows.only(slice(i, i + 1))) for i in range(count)])
-    assert alone.dtype == np.int64
+    alone = np.array([told(query, rows.only(slice(i, i + 1))) for i in range(count)])
+    assert query.total(rows).dtype == np.int64
+    assert query.total(rows).shape == (query.size,)
     rng = np.random.default_rng(2)
     for keep in (np.arange(count), rng.permutation(count), np.flatnonzero(rng.random(count) < 0.5), np.arange(1)):
-        assert query.total(rows.only(keep)).tolist() == alone[keep].sum(axis=0).tolist()
-    parts = [query.total(rows.only(part)) for part in np.array_split(np.arange(count), 7)]
+        assert told(query, rows.only(keep)).tolist() == alone[keep].sum(axis=0).tolist()
+    parts = [told(query, rows.only(part)) for part in np.array_split(np.arange(count), 7)]
     assert np.array_equal(sum(parts), alone.sum(axis=0))
     for name, other in layouts(rows).items():
-        assert np.array_equal(query.total(other), alone.sum(axis=0)), name
-    assert not query.total(rows.only(slice(0, 0))).any()
-    assert query.weights.shape == (query.size,) == alone.shape[1:]
+        assert np.array_equal(told(query, other), alone.sum(axis=0)), name
+    assert not told(query, rows.only(slice(0, 0))).any()
+    assert query.weights.shape == alone.shape[1:]
     assert (query.weights > 0).all()
     assert np.isfinite(query.weights).all()
+    assert np.abs(alone).max(initial=0) <= LARGEST_RADIUS  # what there is room for, over all rows that there may be
     return alone

@@ -9,25 +9,31 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
+from tests.private.hunting import look_for
 from tests.private.queries.helpers import ADD_REMOVE, LABEL, REPLACE_ONE, Ints
 
 from sfumato.errors import ArgumentError, insist
-from sfumato.private import source
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import base
 from sfumato.private.queries.base import (
     BATCH_CAP,
     EXACT,
+    LARGEST_RADIUS,
     LATENT_LIMIT,
     MAP_LIMIT,
+    ROW_CAP,
     SLACK,
     Batch,
     BoolArray,
+    IntArray,
+    Products,
     Public,
     Query,
     Reach,
     check_shares,
     clip_rows,
+    in_limbs,
     largest,
     squared_norms,
     within,
@@ -222,7 +228,59 @@ def test_what_is_public_of_a_layout() -> None:
 def test_the_caps_keep_every_sum_exact() -> None:
     assert BATCH_CAP * LATENT_LIMIT**2 < EXACT  # one product in float64
     assert LATENT_LIMIT * MAP_LIMIT * 2**20 < EXACT  # a map of a million columns
-    assert source.ROW_CAP * LATENT_LIMIT**2 < 2**62  # what the noise takes
+    assert (LATENT_LIMIT + 1) ** 2 == LARGEST_RADIUS  # no product is larger
+    assert ROW_CAP * LATENT_LIMIT < 2**62  # sums of coordinates, and counts
+
+
+class Sum(Products):
+    """A sum of products that is one number."""
+
+    weights = np.ones(1)  # type: ignore[assignment]
+    reach = Reach(1.0, 1.0, 1.0, False, 1)  # type: ignore[assignment]
+
+    def part(self, batch: Batch) -> IntArray:
+        raise AssertionError("nobody asks")
+
+
+@st.composite
+def tables_in_parts(draw: st.DrawFn) -> list[tuple[int, int]]:
+    """Parts of a table, as the sum of each and how often there is such a one: up to ROW_CAP rows, far out."""
+    left, found = ROW_CAP, []
+    for _ in range(draw(st.integers(1, 4))):
+        rows = draw(st.sampled_from([1, 2, 1000, BATCH_CAP]))
+        product = draw(st.sampled_from([LARGEST_RADIUS, -LARGEST_RADIUS, LARGEST_RADIUS - 1, -1, 1, 0]))
+        often = draw(st.integers(0, left // rows)) if draw(st.booleans()) else left // rows
+        left -= often * rows
+        found.append((rows * product, often))
+    return found
+
+
+def check_room(parts: list[tuple[int, int]]) -> None:
+    """Limbs stay within what an int64 takes, and tell the sum."""
+    limbs = [[int(limb) * often for limb in in_limbs(np.array([float(part)]))] for part, often in parts]
+    held = [sum(column) for column in zip(*limbs, strict=True)]
+    assert max(map(abs, held)) < 2**62
+    assert all(abs(limb) < 2**62 for row in limbs for limb in row)
+    assert Sum().answer(np.array(held)).tolist() == [sum(part * often for part, often in parts)]
+
+
+def test_the_most_rows_that_there_may_be_do_not_leave_an_int64() -> None:
+    look_for(tables_in_parts(), check_room, some(150))
+
+
+@pytest.mark.parametrize("limb", [1, 1 << 4, 1 << 27, 1 << 53])
+def test_limbs_of_another_size_would(limb: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One limb alone, as 1 and 2^53 stand for, held what 2^30 rows add up to."""
+    monkeypatch.setattr(base, "LIMB", limb)
+    with pytest.raises(AssertionError):
+        look_for(tables_in_parts(), check_room, 300)
+
+
+def test_a_total_in_limbs_is_the_same_whatever_the_parts() -> None:
+    values = np.random.default_rng(1).integers(-(2**45), 2**45, (50, 1)).astype(np.float64)
+    apart, together = sum(map(in_limbs, values)), in_limbs(values.sum(axis=0))
+    assert apart.tolist() != together.tolist()
+    assert Sum().answer(apart).tolist() == Sum().answer(together).tolist() == [sum(map(int, values[:, 0]))]
 
 
 @pytest.mark.parametrize("values", [[3, -5], [-(2**63), 1], [2**63 - 1], [0]])

@@ -26,13 +26,14 @@ from tests.private.queries.helpers import (
     coded,
     hunt,
     neighbours,
+    told,
 )
 
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.questions import label_gradient, label_model, score_image, unpack
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import base, gradients
-from sfumato.private.queries.base import EXACT, LATENT_LIMIT, Batch, Public
+from sfumato.private.queries.base import EXACT, LATENT_LIMIT, Batch, Public, in_limbs
 from sfumato.private.queries.gradients import Gradient, LabelModel
 from sfumato.private.queries.images import ScoreImage
 from sfumato.whole_numbers import EXP_STEPS, PROBABILITY_BITS, exponentials
@@ -77,7 +78,7 @@ class Long(Gradient):
 
     def part(self, batch: Batch) -> NDArray[np.int64]:
         blocks = [self._features(batch, m) @ e for m, e in enumerate(self._residuals(batch))]
-        return np.concatenate(blocks).astype(np.int64)
+        return in_limbs(np.concatenate(blocks))
 
     def _residuals(self, batch: Batch) -> NDArray[np.float64]:
         return self.model.residuals(batch)
@@ -189,7 +190,7 @@ def many(classes: int, dim: int, count: int, seed: int = 0) -> tuple[Gradient, B
 
 
 def contributions(query: Gradient, rows: Batch) -> list[list[int]]:
-    return [query.total(rows.only(slice(i, i + 1))).tolist() for i in range(len(rows))]
+    return [told(query, rows.only(slice(i, i + 1))).tolist() for i in range(len(rows))]
 
 
 @pytest.mark.parametrize("classes", [2, 3, 7])
@@ -216,7 +217,7 @@ def test_in_floating_point_the_sum_is_not_that_of_its_rows() -> None:
     query, rows = many(2, 40, 300)
     fault = Gradient(FloatModel(query.model.intercepts, query.model.evidence), query.features, query.radius)
     alone = np.array(contributions(fault, rows), dtype=object)
-    assert fault.total(rows).tolist() != alone.sum(axis=0).tolist()
+    assert told(fault, rows).tolist() != alone.sum(axis=0).tolist()
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -236,7 +237,7 @@ def test_totals_are_what_python_integers_say(classes: int) -> None:
         expected: list[int] = []
         for m, e in enumerate(residuals[1:] if classes == 2 else residuals):
             expected += [int(x) * e for x in query._features(rows.only(slice(i, i + 1)), m)[:, 0]]
-        assert query.total(rows.only(slice(i, i + 1))).tolist() == expected
+        assert told(query, rows.only(slice(i, i + 1))).tolist() == expected
 
 
 def test_probabilities_are_those_of_a_softmax() -> None:
@@ -270,7 +271,7 @@ def test_the_gradient_is_that_of_the_likelihood() -> None:
 
     evidence = [[w * f for w, f in zip(row[1:], m, strict=True)] for row, m in zip(weights, features, strict=True)]
     query = label_gradient(label_model(weights[:, 0], evidence), features, 100.0)
-    found = unpack(query, query.total(rows).astype(np.float64))
+    found = unpack(query, told(query, rows).astype(np.float64))
     small = 1e-5
     for at in np.ndindex(weights.shape):
         change_at = np.zeros_like(weights)
@@ -281,9 +282,9 @@ def test_the_gradient_is_that_of_the_likelihood() -> None:
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     query, rows = many(3, 5, 200)
-    whole = query.total(rows)
+    whole = told(query, rows)
     monkeypatch.setattr(base, "BATCH_CAP", 7)
-    assert np.array_equal(query.total(rows), whole)
+    assert np.array_equal(told(query, rows), whole)
 
 
 @pytest.mark.parametrize("fault", [math.nan, math.inf, 1e6])
@@ -323,7 +324,7 @@ def test_models_and_queries_off_their_grids_are_refused() -> None:
 def test_weights_are_positive_and_one_for_each_coordinate() -> None:
     for classes in (2, 5):
         query = two_sided(classes, 1.0)
-        assert query.weights.shape == (query.size,) == query.total(coded([], 3)).shape
+        assert query.weights.shape == told(query, coded([], 3)).shape
         assert (query.weights > 0).all()
         assert unpack(query, query.weights).shape == (query.model.margins, 4)
 

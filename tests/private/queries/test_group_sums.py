@@ -39,6 +39,7 @@ from tests.private.queries.helpers import (
     neighbours,
     one_block,
     parts_of,
+    told,
 )
 
 from sfumato.errors import ArgumentError
@@ -335,7 +336,7 @@ class Lies(Image):
 def test_rows_that_are_no_numbers_count_nowhere(by: float, second: str) -> None:
     query = GroupSums(Latent(Lies(by), (4,)), parts((0.2, 0.3, 0.5), second), second)
     with np.errstate(invalid="ignore"):
-        assert not query.total(coded([((0,), 0)] * 3, 1)).any()
+        assert not told(query, coded([((0,), 0)] * 3, 1)).any()
 
 
 # A row's contribution is a function of that row alone
@@ -456,7 +457,7 @@ def test_a_full_batch_of_extreme_rows_is_exact() -> None:
     codes[0, ::5] = 1
     codes[1] = np.where(np.arange(BATCH_CAP) % 3 == 0, 1, 0)
     codes[1, -7:] = 2
-    total = GroupSums(latent, (0.2, 0.3, 0.5), "outer").total(Batch(codes, np.zeros(BATCH_CAP, dtype=np.int64)))
+    total = told(GroupSums(latent, (0.2, 0.3, 0.5), "outer"), Batch(codes, np.zeros(BATCH_CAP, dtype=np.int64)))
 
     pairs, counts = np.unique(codes, axis=1, return_counts=True)
     rows = [((values[a], values[b]), int(n)) for (a, b), n in zip(pairs.T.tolist(), counts, strict=True)]
@@ -471,7 +472,7 @@ def test_a_batch_above_the_cap_is_taken_in_parts() -> None:
     table = np.array([LATENT_LIMIT, 0])
     query = GroupSums(Latent(ScoreImage(((table,),)), (2**40,)), (0.2, 0.3, 0.5), "outer")
     count = 3 * BATCH_CAP + 1
-    total = query.total(Batch(np.zeros((1, count), dtype=np.int16), np.zeros(count, dtype=np.int64)))
+    total = told(query, Batch(np.zeros((1, count), dtype=np.int16), np.zeros(count, dtype=np.int64)))
     assert total.tolist() == [count, count * LATENT_LIMIT, count * LATENT_LIMIT**2]
     assert total[2] > 2**53
 
@@ -480,18 +481,18 @@ def test_a_batch_above_the_cap_is_taken_in_parts() -> None:
 def test_chunks_change_nothing(second: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = many_rows(5, 11, 200, True)
     query = GroupSums(rows.latent, parts((0.2, 0.3, 0.5), second), second)
-    whole = query.total(rows.batch())
+    whole = told(query, rows.batch())
     monkeypatch.setattr(base, "CHUNK_CELLS", 7 * 5)
-    assert np.array_equal(query.total(rows.batch()), whole)
+    assert np.array_equal(told(query, rows.batch()), whole)
     monkeypatch.setattr(base, "BATCH_CAP", 3)
-    assert np.array_equal(query.total(rows.batch()), whole)
+    assert np.array_equal(told(query, rows.batch()), whole)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 17])
 def test_totals_equal_sums_of_python_integers(dim: int) -> None:
     rows = many_rows(dim, 8, 200, True)
     found = {
-        second: GroupSums(rows.latent, parts((0.2, 0.3, 0.5), second), second).total(rows.batch()).tolist()
+        second: told(GroupSums(rows.latent, parts((0.2, 0.3, 0.5), second), second), rows.batch()).tolist()
         for second in SECONDS
     }
     expected: dict[str, list[int]] = {second: [] for second in SECONDS}
@@ -530,7 +531,7 @@ def test_they_unpack_to_counts_sums_and_second_moments(dim: int) -> None:
     rows = many_rows(dim, 10, 100, True)
     for second in SECONDS:
         query = GroupSums(rows.latent, parts((0.2, 0.3, 0.5), second), second)
-        counts, sums, rest = unpack(query, query.total(rows.batch()).astype(float))
+        counts, sums, rest = unpack(query, told(query, rows.batch()).astype(float))
         assert counts.shape == (2,)
         assert sums.shape == (2, dim)
         assert rest.shape == {"none": (0,), "norm": (2,), "outer": (2, dim, dim)}[second]

@@ -26,11 +26,11 @@ from tests.private.queries.helpers import (
     one_block,
     pool_case,
     pooled,
+    told,
 )
 from tests.private.queries.worlds import SHARES, Build, World, extreme_batch, many, world_cases
 
 from sfumato.mechanisms.questions import around, cells_at, latent_space, unpack
-from sfumato.private import source
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import (
     BATCH_CAP,
@@ -41,6 +41,7 @@ from sfumato.private.queries.base import (
     LATENT_LIMIT,
     Batch,
     Query,
+    in_limbs,
 )
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.images import Cells, ColumnImage, ProjectedImage, Within
@@ -117,20 +118,20 @@ class NormsBeforeClipping(GroupSums):
     """Squared norms are those of the rows as they came."""
 
     def part(self, batch: Batch) -> Ints:
-        total = super().part(batch).reshape(len(self.latent.radii), -1)
+        total = self.answer(super().part(batch)).reshape(len(self.latent.radii), -1)
         wide = GroupSums(replace(self.latent, radii=(LARGEST_RADIUS - 1,) * len(total)), self.shares, "norm")
-        total[:, -1] = wide.total(batch).reshape(total.shape)[:, -1]
-        return total.ravel()
+        total[:, -1] = told(wide, batch).reshape(total.shape)[:, -1]
+        return in_limbs(total.ravel())
 
 
 class EveryCell(GroupSums):
     """A row counts in every cell of its class."""
 
     def part(self, batch: Batch) -> Ints:
-        total = super().part(batch).reshape(len(self.latent.radii), -1)
+        total = self.answer(super().part(batch)).reshape(len(self.latent.radii), -1)
         assert self.latent.cells is not None
         classes = np.array(self.latent.cells.classes)
-        return np.concatenate([total[classes == k].sum(axis=0) for k in classes])
+        return in_limbs(np.concatenate([total[classes == k].sum(axis=0) for k in classes]))
 
 
 class SquaresBesideTheRadius(Latent):
@@ -249,14 +250,13 @@ def test_a_total_is_the_sum_of_what_rows_add_alone(dim: int) -> None:
 
 def test_the_caps_keep_every_sum_exact() -> None:
     assert BATCH_CAP * (LARGEST_RADIUS - 1) < EXACT  # squared norms of a batch
-    assert source.ROW_CAP * (LARGEST_RADIUS - 1) < 2**62  # and of a table
 
 
 def test_a_full_batch_of_extreme_rows_is_exact() -> None:
     rows, counted = extreme_batch(BATCH_CAP)
     latent = Latent(ProjectedImage(np.zeros((1, 2), np.int64)), (LARGEST_RADIUS - 1,))
     assert all(a * a + b * b < LARGEST_RADIUS for (a, b), _ in counted)
-    total = GroupSums(latent, (0.1, 0.6, 0.3), "norm").total(rows)
+    total = told(GroupSums(latent, (0.1, 0.6, 0.3), "norm"), rows)
     sums = [sum(row[i] * n for row, n in counted) for i in range(2)]
     assert total.tolist() == [BATCH_CAP, *sums, sum((a * a + b * b) * n for (a, b), n in counted)]
 
@@ -265,18 +265,18 @@ def test_a_full_batch_of_extreme_rows_is_exact() -> None:
     ("radius", "step"), [(LARGEST_RADIUS - 1, 1), (LARGEST_RADIUS, 2), (2 * LARGEST_RADIUS, 4), (2**38 - 1, 64)]
 )
 def test_squared_norms_far_out_are_counted_in_steps(radius: int, step: int) -> None:
-    """A table of 2^30 rows still adds up, and nobody is counted with more than their radius."""
+    """So that a batch is exact, and nobody is counted with more than their radius."""
     image = ProjectedImage(np.zeros((1, 300), np.int64))
     query = GroupSums(Latent(image, (radius,)), (1e-9, 1e-9, 1.0 - 2e-9), "norm")
-    assert radius // step * source.ROW_CAP < 2**62
+    assert radius // step < LARGEST_RADIUS
     assert step <= max(1, radius * 2**-31)
     pool = np.random.default_rng(6).integers(-LATENT_LIMIT, LATENT_LIMIT + 1, (20, 300))
     for i in range(20):
         rows = pooled(pool, [(i, 0)])
         z = [int(x) for x in query.latent.rows(rows, 0)[:, 0]]
         norm = sum(x * x for x in z)
-        assert query.total(rows).tolist() == [1, *z, norm // step]
-        found = unpack(query, query.total(rows).astype(float))[2][0]
+        assert told(query, rows).tolist() == [1, *z, norm // step]
+        found = unpack(query, told(query, rows).astype(float))[2][0]
         assert found == pytest.approx(norm / ONE**2, rel=2**-30)
         check_tight(pool_case(query, pool, [], [(i, 0)]), ADD_REMOVE)
 
@@ -284,7 +284,7 @@ def test_squared_norms_far_out_are_counted_in_steps(radius: int, step: int) -> N
 def test_they_unpack_to_counts_sums_and_squared_norms_of_cells() -> None:
     image, cells, rows = many(5, 100)
     query = queries(image, cells)["points"]
-    counts, sums, norms = unpack(query, query.total(rows).astype(float))
+    counts, sums, norms = unpack(query, told(query, rows).astype(float))
     grouped = query.latent.grouped(rows)
     for g in range(len(cells.classes)):
         z = query.latent.rows(grouped, g) / ONE

@@ -30,6 +30,8 @@ from tests.private.queries.helpers import (
     coded,
     cut,
     parts_of,
+    told,
+    told_by,
 )
 from tests.private.queries.worlds import many
 
@@ -144,9 +146,9 @@ def test_rows_that_are_not_clipped_are_caught() -> None:
 @given(affine_cases())
 def test_a_batch_is_the_sum_of_its_rows(case: tuple[GroupSums, list[tuple[list[int], int]], int]) -> None:
     query, rows, dim = case
-    alone = sum(query.total(valued([row], dim)) for row in rows)
-    assert np.array_equal(query.total(valued(rows, dim)), alone)
-    assert np.array_equal(query.total(valued(rows[::-1], dim)), alone)
+    alone = sum(told(query, valued([row], dim)) for row in rows)
+    assert np.array_equal(told(query, valued(rows, dim)), alone)
+    assert np.array_equal(told(query, valued(rows[::-1], dim)), alone)
 
 
 def test_images_are_whole_saturate_and_put_missing_at_zero() -> None:
@@ -188,7 +190,7 @@ def test_totals_do_not_depend_on_source_order_or_workers(workers: int) -> None:
     )
 
     def total(table: object, workers: int) -> np.ndarray:
-        return LocalEngine(Source(open_table(table), layout, values=True), workers).total(query)
+        return told_by(LocalEngine(Source(open_table(table), layout, values=True), workers), query)
 
     expected = total(frame, 1)
     assert np.array_equal(total(frame.sample(frac=1.0, random_state=0), workers), expected)

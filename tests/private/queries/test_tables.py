@@ -47,12 +47,12 @@ from sfumato.private.curator import Curator
 from sfumato.private.engines.local import LocalEngine
 from sfumato.private.noise import noisy
 from sfumato.private.queries import base
-from sfumato.private.queries.base import Answer, Batch, Public, Query
+from sfumato.private.queries.base import ROW_CAP, Answer, Batch, Public, Query
 from sfumato.private.queries.histograms import Histograms
-from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, MOST_TARGET, TARGET_BITS, Distances, Tables
+from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, MOST_STEPS, TARGET_BITS, Distances, Tables
 from sfumato.private.queries.viewed import Viewed
 from sfumato.private.queries.wire import decode
-from sfumato.private.source import ROW_CAP, Source
+from sfumato.private.source import Source
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 from sfumato.schema.view import View
@@ -72,7 +72,7 @@ def drawn_tables(draw: st.DrawFn, sizes: tuple[int, ...], classes: int, kind: An
 
 def drawn_distances(draw: st.DrawFn, tables: Tables, kind: Any = Distances) -> Distances:
     """Targets far below, around and far above the counts, whole rows and parts of them."""
-    steps = st.sampled_from([0, 1, ROW // 2, ROW, ROW + 7, 3 * ROW, 100 * ROW, MOST_TARGET])
+    steps = st.sampled_from([0, 1, ROW // 2, ROW, ROW + 7, 3 * ROW, 100 * ROW, ROW_CAP * ROW])
     few = draw(st.lists(steps, min_size=1, max_size=12))
     return kind(tables, np.resize(np.array(few), tables.size))
 
@@ -323,14 +323,15 @@ def test_bins_hold_what_their_cells_hold(kind: type) -> None:
 
 
 def test_no_distance_leaves_an_int64() -> None:
-    """The largest table, all targets at their most, and all rows that there may be in one cell: against integers."""
-    assert MOST_TARGET == ROW_CAP << TARGET_BITS
+    """The largest table, targets that add up to the most, and all rows that may be in one cell: against integers."""
+    most = MOST_STEPS // CELLS_OF_ONE
     tables = Tables((np.array([CELLS_OF_ONE - 1, 0]),), 1, ((0,),), (1.0,))
     counts = np.zeros(CELLS_OF_ONE, dtype=np.int64)
     counts[0] = ROW_CAP
     for targets, right in (
-        (np.full(CELLS_OF_ONE, MOST_TARGET), (CELLS_OF_ONE - 1) * MOST_TARGET),
-        (np.append(0, np.full(CELLS_OF_ONE - 1, MOST_TARGET)), CELLS_OF_ONE * MOST_TARGET),
+        (np.full(CELLS_OF_ONE, most), (CELLS_OF_ONE - 1) * most + ROW_CAP * ROW - most),
+        (np.append(0, np.full(CELLS_OF_ONE - 1, most)), (CELLS_OF_ONE - 1) * most + ROW_CAP * ROW),
+        (np.append(np.zeros(CELLS_OF_ONE - 1, dtype=np.int64), MOST_STEPS), MOST_STEPS + ROW_CAP * ROW),
     ):
         found = Distances(tables, targets).answer(counts)
         assert found.tolist() == [right]
@@ -456,7 +457,8 @@ def test_the_largest_tables_are_let_in() -> None:
         lambda size: np.zeros(size + 1, np.int64),
         lambda size: np.zeros((size, 1), np.int64),
         lambda size: np.full(size, -1),
-        lambda size: np.append(np.zeros(size - 1, np.int64), MOST_TARGET + 1),
+        lambda size: np.append(np.zeros(size - 1, np.int64), MOST_STEPS + ROW),
+        lambda size: np.full(size, 2**63 - 1),
         lambda size: np.append(np.zeros(size - 1, np.int64), -(2**63)),
     ],
 )

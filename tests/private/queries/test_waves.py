@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
-from tests.private.queries.helpers import ADD_REMOVE, LABEL, REPLACE_ONE, Case, blanket, check_bound, coded
+from tests.private.queries.helpers import ADD_REMOVE, LABEL, REPLACE_ONE, Case, blanket, check_bound, coded, told
 
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.questions import score_image, unpack, wave_image, wave_radians
@@ -45,7 +45,7 @@ def batch(cells: list[Any]) -> Batch:
 
 
 def total(cells: list[Any]) -> Any:
-    return QUERY.total(batch(cells))
+    return told(QUERY, batch(cells))
 
 
 def by_hand(cells: list[Any]) -> list[int]:
@@ -88,7 +88,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_layout_in_memory_does_not_matter() -> None:
     made = batch([(i % 2, i % 7, i % 4, i % 9) for i in range(50)])
     other = Batch(np.asfortranarray(made.codes), made.labels)
-    assert np.array_equal(QUERY.total(other), QUERY.total(made))
+    assert np.array_equal(told(QUERY, other), told(QUERY, made))
 
 
 def test_the_sums_are_those_of_cos_and_sin() -> None:

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.claim import Claim
-from sfumato.cli.interrupts import interruptible
+from sfumato.cli.interrupts import elsewhere, interruptible
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Data, Delta, Json, Replace, Rows
 from sfumato.cli.progress import rounds, working
+from sfumato.cli.reaching import reached
 from sfumato.cli.releases import check_apart, release_data, worth_lines
 from sfumato.cli.verbs.fit import NOTHING_WRITTEN, SEE_CHECK, check_output
 
@@ -51,8 +52,13 @@ def update(
     check_output(output, counted_in)
     check_apart(output, [release])
     claim = Claim(output, replace_file)
-    source = opened(context, data)
-    with working("fitting") as reach, interruptible(counted_in, NOTHING_WRITTEN):
+    remote = reached(context, data)
+    source = opened(context, data) if remote is None else remote
+    with (
+        working("fitting") as reach,
+        interruptible(counted_in, NOTHING_WRITTEN),
+        elsewhere(remote is not None),
+    ):
         made = run(
             before,
             source,

@@ -32,7 +32,9 @@ from sfumato.whole_numbers import SHRINK
 MAP_BITS = 12  # fractional bits of a matrix that maps latent rows
 LATENT_LIMIT = (16 << LATENT_BITS) - 1  # |z| < 16, so products stay below 2^32
 MAP_LIMIT = (16 << MAP_BITS) - 1
-LARGEST_RADIUS = 1 << 32  # squared, on the latent grid: sums of squared norms over 2^30 rows stay below 2^62
+LARGEST_RADIUS = 1 << 32  # squared, on the latent grid, like products of two coordinates
+ROW_CAP = 1 << 36  # public: of a table. Totals of products, below 2^68, do not fit into an int64: see `Products`
+LIMB = 1 << 24
 BATCH_CAP = 1 << 20  # rows in one exact float64 product: 2^20 * 2^32 < 2^53
 CHUNK_CELLS = 1 << 21  # numbers of an image in memory at once: 16 MiB
 EXACT = 1 << 53  # whole numbers below it are exact in float64
@@ -147,6 +149,7 @@ class Query(ABC):
     """
 
     classes: int
+    limbs = 1  # how many whole numbers hold one number of the total
 
     @property
     @abstractmethod
@@ -173,7 +176,7 @@ class Query(ABC):
     @property
     def size(self) -> int:
         """How many numbers the total has."""
-        return int(self.weights.size)
+        return self.limbs * int(self.weights.size)
 
     def check(self, public: Public) -> None:
         """Refuse a question that does not fit the rows it will meet: try it on made-up ones.
@@ -182,6 +185,28 @@ class Query(ABC):
         are all that can go wrong, and they do so here, before anything is charged or read.
         """
         rehearse(self, lambda batch: self.part(batch).shape == (self.size,), public)
+
+
+class Products(Query):
+    """A sum of products of whole numbers, of at most 2^32 each. Over ROW_CAP rows it may leave an int64, so that each
+    number of a total is held in two, its limbs: how many times LIMB it is, and the rest.
+
+    A part is of at least one row and at most BATCH_CAP, and below 2^53. It is split by `in_limbs`, exactly, into
+    quotients, rounded down, and rests from 0 on. So over all rows quotients add up to at most 2^68 / LIMB + ROW_CAP <
+    2^45, and rests to less than ROW_CAP * LIMB = 2^60, whatever the parts and their order. Which limbs a total has
+    depends on the parts; the number that they stand for does not, and it alone is answered, as an integer of Python.
+    """
+
+    limbs = 2
+
+    def answer(self, total: IntArray) -> IntArray:
+        high, low = total.reshape(2, -1).astype(object)
+        return np.asarray(high * LIMB + low)
+
+
+def in_limbs(part: FloatArray) -> IntArray:
+    """Exact whole numbers below 2^53 in two limbs each: all first ones, then all rests."""
+    return np.concatenate(np.divmod(part.astype(np.int64), LIMB))
 
 
 class Image(ABC):

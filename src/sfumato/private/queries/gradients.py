@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.errors import insist
 from sfumato.private.queries import base
-from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT, Batch, FloatArray, IntArray, Query, Reach
+from sfumato.private.queries.base import LATENT_BITS, LATENT_LIMIT, Batch, FloatArray, IntArray, Products, Reach
 from sfumato.private.queries.images import ScoreImage
 from sfumato.whole_numbers import PROBABILITY_BITS as PROBABILITY_BITS
 from sfumato.whole_numbers import softmax
@@ -66,7 +66,7 @@ class LabelModel:
 
 
 @dataclass(frozen=True)
-class Gradient(Query):
+class Gradient(Products):
     """The sum over rows of phi_m(x) (1[y = m] - p_m(x)), for every margin m of a label model p, jointly.
 
     phi_m(x) is a 1 and the bins' features in tables that do not depend on the row's label, clipped to norm r: `radius`
@@ -107,7 +107,7 @@ class Gradient(Query):
     def part(self, batch: Batch) -> IntArray:
         # Exact: products of whole numbers below 2^16 and up to 2^16, at most 2^20 of them.
         sums = [self._features(batch, m) @ e for m, e in enumerate(self.model.residuals(batch))]
-        return np.concatenate(sums).astype(np.int64)
+        return base.in_limbs(np.concatenate(sums))
 
     def _features(self, batch: Batch, m: int) -> FloatArray:
         bins = self.features.rows(batch, np.ones(len(batch), dtype=bool), m)
@@ -116,7 +116,7 @@ class Gradient(Query):
 
 
 @dataclass(frozen=True)
-class ClippedGradient(Query):
+class ClippedGradient(Products):
     """The sum over rows of phi (onehot(y) - p(phi)), for every class, jointly: p is a linear label model's softmax.
 
     phi are features of norm at most r (`radius` is its square on the integer grid) that do not look at the label, and
@@ -162,7 +162,7 @@ class ClippedGradient(Query):
         everyone: base.BoolArray = np.ones(len(batch), dtype=bool)
         phi = base.within(base.clip_rows(self.image.rows(batch, everyone, 0), self.radius), self.radius)
         # Exact: products of whole numbers below 2^16 and of at most 2^16, at most 2^20 of them.
-        return (self._capped(phi, batch.labels) @ phi.T).astype(np.int64).ravel()
+        return base.in_limbs((self._capped(phi, batch.labels) @ phi.T).ravel())
 
     def _capped(self, phi: FloatArray, labels: IntArray) -> FloatArray:
         """(classes, rows), with PROBABILITY_BITS fractional bits: exact products, a table, a division and a root."""

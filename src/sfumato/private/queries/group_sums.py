@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.errors import insist
 from sfumato.private.queries import base
-from sfumato.private.queries.base import LATENT_LIMIT, Batch, FloatArray, Image, IntArray, Query, Reach, largest
+from sfumato.private.queries.base import LATENT_LIMIT, Batch, FloatArray, Image, IntArray, Products, Reach, largest
 from sfumato.private.queries.images import Cells
 
 
@@ -60,7 +60,7 @@ class Latent:
 
 
 @dataclass(frozen=True)
-class GroupSums(Query):
+class GroupSums(Products):
     """Count and sum of the rows of each group, jointly, and where asked for their second moment or squared norm.
 
     `shares` divides the squared norm of a row between the parts and adds up to one. For a group with radius r the
@@ -98,13 +98,9 @@ class GroupSums(Query):
 
     @property
     def reach(self) -> Reach:
-        mean = self.shares[1]
-        squared = 4.0 * mean
-        if self.second == "outer":
-            squared = _outer_apart(mean, self.shares[2])
-        elif self.second == "norm":
-            squared = max(27.0 / 16.0, 4.0 * mean)
-        return Reach(1.0, math.sqrt(squared), 0.0, True, len(self.latent.radii))
+        mean, second = self.shares[1], self.shares[-1]
+        apart = {"none": 4.0 * mean, "outer": _outer_apart(mean, second), "norm": max(27.0 / 16.0, 4.0 * mean)}
+        return Reach(1.0, math.sqrt(apart[self.second]), 0.0, True, len(self.latent.radii))
 
     @cached_property
     def norm_steps(self) -> FloatArray:
@@ -113,16 +109,14 @@ class GroupSums(Query):
 
     @cached_property
     def weights(self) -> FloatArray:
-        blocks = []
+        (count, mean, *second), parts = map(math.sqrt, self.shares), []
         for radius, step in zip(self.latent.radii, self.norm_steps, strict=True):
-            count, mean, *second = (math.sqrt(share) for share in self.shares)
-            parts = [np.array([count]), np.full(self.latent.image.dim, mean / math.sqrt(radius))]
+            parts += [np.array([count]), np.full(self.latent.image.dim, mean / math.sqrt(radius))]
             if self.second == "outer":
                 parts.append(_outer_weights(self.latent.image.dim) * second[0] / radius)
             elif self.second == "norm":
                 parts.append(np.array([second[0] * step / float(radius)]))
-            blocks.append(np.concatenate(parts))
-        return np.concatenate(blocks)
+        return np.concatenate(parts)
 
     def part(self, batch: Batch) -> IntArray:
         grouped, parts = self.latent.grouped(batch), []
@@ -134,11 +128,11 @@ class GroupSums(Query):
                 parts.append((z @ z.T)[np.triu_indices(len(z))])
             elif self.second == "norm":
                 parts.append([np.floor(base.squared_norms(z) / step).sum()])
-        return np.concatenate(parts).astype(np.int64)
+        return base.in_limbs(np.concatenate(parts))
 
 
 @dataclass(frozen=True)
-class FeatureMoments(Query):
+class FeatureMoments(Products):
     """The second moment of the features of all rows, and the sum of the features of each class: Phi^T Phi and
     Phi^T Y, with Y one-hot, jointly: all that a kernel ridge regression on the rows would have to know.
 
@@ -178,12 +172,11 @@ class FeatureMoments(Query):
     def part(self, batch: Batch) -> IntArray:
         gram, cross = np.zeros((self.image.dim, self.image.dim)), np.zeros((self.image.dim, self.classes))
         for k in range(self.classes):
-            features = self.image.rows(batch, batch.labels == k, 0)
-            phi = base.within(base.clip_rows(features, self.radius), self.radius)
+            phi = base.within(base.clip_rows(self.image.rows(batch, batch.labels == k, 0), self.radius), self.radius)
             # Exact: whole numbers below 2^32, at most 2^20 of them.
             gram += phi @ phi.T
             cross[:, k] = phi.sum(axis=1)
-        return np.concatenate([gram[np.triu_indices(len(gram))], cross.ravel()]).astype(np.int64)
+        return base.in_limbs(np.concatenate([gram[np.triu_indices(len(gram))], cross.ravel()]))
 
 
 def _outer_apart(mean: float, second: float) -> float:

@@ -15,7 +15,7 @@ CELLS_OF_ALL = 1 << 24  # of all tables together, so that counts fit into memory
 CELLS_OF_ONE = 1 << 22  # of one table
 CELLS_OF_JOINT = 1 << 14  # of one that is counted for its margins: it stays in the processor's cache
 TARGET_BITS = 8  # fractional bits of a public count
-MOST_TARGET = 1 << 38  # 2^30 rows: a table's distance stays below 2^38 + 2^22 * 2^38 < 2^62
+MOST_STEPS = 1 << 60  # steps, of all targets together: a distance stays below (ROW_CAP << TARGET_BITS) + 2^61 < 2^62
 
 
 @dataclass(frozen=True)
@@ -121,15 +121,16 @@ class Distances(Query):
     sqrt(the sum of their shares). There is one group. Several rows are changed one after the other, and the moves add
     up at most. docs/proofs/pair-tables.md.
 
-    Counts are of at most 2^30 rows, and targets up to MOST_TARGET, so that nothing here leaves an int64.
+    Counts are of at most ROW_CAP rows, and targets add up to MOST_STEPS, so that nothing here leaves an int64.
     """
 
     tables: Tables
     targets: IntArray  # one for each cell, in steps
 
     def __post_init__(self) -> None:
-        fits = self.targets.shape == (self.size,) and 0 <= self.targets.min() <= self.targets.max() <= MOST_TARGET
-        insist(fits, "there must be a public count for every cell, from 0 to 2^30 rows")
+        # A sum in float64 does not overflow, and there is room for what it is off by.
+        few = self.targets.shape == (self.size,) and self.targets.sum(dtype=np.float64) <= MOST_STEPS
+        insist(few and self.targets.min() >= 0, "every cell needs a public count, from 0 on, at most 2^52 rows in all")
 
     @property
     def classes(self) -> int:  # type: ignore[override]

@@ -128,7 +128,9 @@ def check_size(slices: Slices) -> None:
 
 
 def shuffled(count: int, bits: Bits) -> IntArray:
-    """A random order. Two of 2^30 rows share a key of 128 bits with probability below 2^-68; they keep their order."""
+    """A random order. Two of 2^30 rows, and more do not fit into memory, share a key of 128 bits with probability
+    below 2^-68; they keep their order.
+    """
     keys = np.frombuffer(bits(16 * count), dtype="<u8", count=2 * count).reshape(2, count)
     return np.lexsort(keys).astype(np.int64)
 

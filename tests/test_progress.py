@@ -1,4 +1,4 @@
-"""What a fit tells while it works: rounds before they are asked, and only to who listens."""
+"""What work tells while it is done: a fit its rounds before they are asked, and only to who listens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.progress import Event, Spending, Step, listening, tell
+from sfumato.progress import Event, Spending, Step, Work, listening, tell
 
 SCHEMA = {"columns": {"x0": {"type": "number", "min": 0, "max": 1}}}
 
@@ -40,3 +40,12 @@ def test_only_who_listens_hears() -> None:
 
 def test_noisy_rows_have_no_one_mu() -> None:
     assert str(Spending("rows", projections=6)) == "asking for 6 noisy projections of every row"
+
+
+def test_work_is_told_before_it_is_done() -> None:
+    told: list[tuple[float, str]] = []
+    work = Work(lambda done, what: told.append((done, what)), 4)
+    work.next("one", 1)
+    work.next("two", 9)
+    work.next("three", 1)
+    assert told == [(0.0, "one"), (0.25, "two"), (1.0, "three")]

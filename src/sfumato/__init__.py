@@ -25,7 +25,7 @@ _NAMES = {
     "sfumato.planning.outlook": "Outlook outlook",
     "sfumato.planning.periods": "Periods",
     "sfumato.planning.wishes": "EpsilonRange Wishes epsilon_for",
-    "sfumato.progress": "Spending Step Streamed",
+    "sfumato.progress": "Planned Reading Spending Step Streamed",
     "sfumato.release.combining": "combine",
     "sfumato.release.release": "Release",
     "sfumato.reporting.document": "report",
@@ -36,8 +36,8 @@ _NAMES = {
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = ["Check", "Clustmix", "Draft", "EpsilonRange", "Estimate", "Estimates", "Evaluation", "Guarantee"]
-__all__ += ["Ledger", "Local", "Mixture", "Outlook", "Periods", "Plan", "PrivateMixture", "Release", "Schema"]
-__all__ += ["SharedLayout", "Slicing", "Spending", "Step", "Streamed", "Training", "Wishes"]
+__all__ += ["Ledger", "Local", "Mixture", "Outlook", "Periods", "Plan", "Planned", "PrivateMixture", "Reading"]
+__all__ += ["Release", "Schema", "SharedLayout", "Slicing", "Spending", "Step", "Streamed", "Training", "Wishes"]
 __all__ += ["__version__", "accounting", "check", "combine", "draft", "epsilon_for", "errors", "evaluate", "fit"]
 __all__ += ["load", "merge", "open_table", "outlook", "plan", "remote", "report", "update"]
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from sfumato.planning.outlook import Outlook, outlook
     from sfumato.planning.periods import Periods
     from sfumato.planning.wishes import EpsilonRange, Wishes, epsilon_for
-    from sfumato.progress import Spending, Step, Streamed
+    from sfumato.progress import Planned, Reading, Spending, Step, Streamed
     from sfumato.release.combining import combine
     from sfumato.release.release import Release
     from sfumato.reporting.document import report

@@ -27,7 +27,7 @@ from sfumato.private.noise import Bits, secure_bits
 from sfumato.private.queries.base import Answer, Query
 from sfumato.private.slicing.law import Slices
 from sfumato.private.units import KEY_BYTES, Units, unit_delta
-from sfumato.progress import Listener, Spending, Step, listening
+from sfumato.progress import Listener, Planned, Spending, Step, listening, tell
 from sfumato.release.file import read
 from sfumato.release.release import Release
 from sfumato.schema.column_labels import can_unlabel, unlabelled
@@ -113,8 +113,9 @@ def fit(
         why: What it is for, likewise.
         engine: Where rows are added up: `sf.Local()` reads them here. By default DuckDB and PostgreSQL count what they
             can by themselves, and all other rows are read here.
-        progress: A callable that hears of every round before it is asked (`Spending`), of rows that have to be read
-            out of a database (`Streamed`), and of every step of what is free afterwards (`Step`).
+        progress: A callable that hears of the rounds that are planned (`Planned`), of each of them before it is asked
+            (`Spending`), of how far a table is read (`Reading`), of rows that have to be read out of a database
+            (`Streamed`), and of every step of what is free afterwards (`Step`).
         insecure_seed: Repeatable noise, for tests. Such a release carries no guarantee.
 
     Returns:
@@ -151,6 +152,7 @@ def fit(
         job = prepare(table, schema, **wish, engine=engine, insecure_seed=insecure_seed)
         planned = job.plan
         with reserve(job.asked) as entry, listening(progress):
+            tell(Planned(tuple(each.title for each in planned.rounds)))
             release = job.release(job.curator(_announcer(planned, progress), entry.draw), entry=entry.id)
     if planned.training is None or not isinstance(release.model, Trainable):
         return release
@@ -292,6 +294,7 @@ def _fit_there(
     plain = _asked(public, planned) is not public.layout
     opening = Opening(chosen.name, *terms, planned.mu, planned.slices, plain, planned.values, *notes)
     with table.session(opening, progress) as door, listening(progress):
+        tell(Planned(tuple(each.title for each in planned.rounds)))
         model = chosen.run(Client(door), planned)
         return planned, Release(table.schema, door.close(), chosen.name, model, _kept(door.answers))
 

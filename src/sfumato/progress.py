@@ -1,4 +1,4 @@
-"""What a fit tells while it works: one callable hears frozen events."""
+"""What long work tells while it is done: of a fit one callable hears frozen events, of other work how far it is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,44 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sfumato.text import rounded_up
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A fit begins; told once, before its first round.
+
+    Attributes:
+        rounds: The names of the rounds that are planned, in order: public, as the plan is.
+
+    Example:
+        >>> from sfumato.progress import Planned
+        >>> str(Planned(("histograms", "moments")))
+        'planned: histograms, moments'
+    """
+
+    rounds: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"planned: {', '.join(self.rounds)}"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The table is being read. Every percent is told once and in order, whatever the table holds.
+
+    Attributes:
+        percent: How much of it has been read.
+
+    Example:
+        >>> from sfumato.progress import Reading
+        >>> str(Reading(40))
+        'reading the table: 40%'
+    """
+
+    percent: int
+
+    def __str__(self) -> str:
+        return f"reading the table: {self.percent}%"
 
 
 @dataclass(frozen=True)
@@ -80,8 +118,28 @@ class Streamed:
         return f"reading rows out of the database: {self.reason}"
 
 
-Event: TypeAlias = Spending | Step | Streamed
+Event: TypeAlias = Planned | Reading | Spending | Step | Streamed
 Listener: TypeAlias = Callable[[Event], None]
+
+Told: TypeAlias = Callable[[float, str], None]  # hears which fraction is done, and what comes next
+
+
+class Work:
+    """How far a work is that has pieces of known cost.
+
+    Args:
+        tell: Hears before each piece which fraction is done, and what comes next.
+        total: What all pieces cost, in about the seconds that they take for a table like UCI Adult.
+    """
+
+    def __init__(self, tell: Told, total: float) -> None:
+        self._tell, self._total, self._done = tell, total, 0.0
+
+    def next(self, what: str, cost: float) -> None:
+        """Say what comes next, and what it costs."""
+        self._tell(min(self._done / self._total, 1.0), what)
+        self._done += cost
+
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 

@@ -173,6 +173,23 @@ def test_paper(page: Any, address: str) -> None:
     assert page.locator("figure svg").first.is_visible()
 
 
+def test_what_was_never_on_the_screen_is_on_paper(page: Any, address: str) -> None:
+    """Printed at once, by a reader or by a program, before anything was scrolled to or there was time to draw it."""
+    page.add_init_script(
+        """window.requestIdleCallback = () => 0;
+        window.IntersectionObserver = class { observe() {} };
+        const drawn = () => document.querySelectorAll(".chart:has(svg)").length;
+        window.addEventListener("beforeprint", () => { window.before = drawn(); });
+        window.addEventListener("afterprint", () => { window.printed = drawn(); });"""
+    )
+    page.goto(address)
+    page.pdf()
+    charts = page.locator(".chart:not(#scatter-chart)").count()  # which paper never shows
+    assert charts > 10
+    assert page.evaluate("window.before") == 0
+    assert page.evaluate("window.printed") == charts
+
+
 def test_a_release_without_a_guarantee_is_loud(page: Any, tmp_path: Path, small_pool: None) -> None:
     path = tmp_path / "r.html"
     path.write_text(sf.report(fit(PLAIN, insecure_seed=1)), encoding="utf-8")

@@ -7,8 +7,9 @@ from tests.evaluation.tables import RELATED, related
 
 from sfumato.evaluation import measuring
 from sfumato.evaluation.measures import MEASURES
-from sfumato.evaluation.measuring import Measured, Measuring, Work
+from sfumato.evaluation.measuring import Measured, Measuring
 from sfumato.evaluation.typed_rows import typed
+from sfumato.progress import Work
 
 TRAIN, TEST, OURS = (typed(related(300, seed), RELATED) for seed in (0, 1, 2))
 
@@ -16,15 +17,6 @@ TRAIN, TEST, OURS = (typed(related(300, seed), RELATED) for seed in (0, 1, 2))
 def test_a_column_is_as_far_off_as_its_pairs() -> None:
     found = Measured({}, pairs={("a", "b"): 0.2, ("a", "c"): 0.4, ("b", "c"): 0.0})
     assert found.together == pytest.approx({"a": 0.3, "b": 0.1, "c": 0.2})
-
-
-def test_work_is_told_before_it_is_done() -> None:
-    told: list[tuple[float, str]] = []
-    work = Work(lambda done, what: told.append((done, what)), 4)
-    work.next("one", 1)
-    work.next("two", 9)
-    work.next("three", 1)
-    assert told == [(0.0, "one"), (0.25, "two"), (1.0, "three")]
 
 
 @pytest.mark.parametrize("target", [None, pytest.param("a", marks=pytest.mark.slow)])

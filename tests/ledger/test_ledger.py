@@ -183,7 +183,7 @@ def test_a_note_is_one_plain_line(name: str, note: Any, path: Path) -> None:
 
 
 def test_a_note_without_a_ledger_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="who and why are written into a ledger"):
+    with pytest.raises(ArgumentError, match="who and why belong into a ledger"):
         sf.fit(FRAME, SCHEMA, epsilon=1, delta=1e-6, who="M. Curie")
 
 
@@ -440,8 +440,9 @@ def test_an_entry_that_was_given_back_cannot_draw(path: Path) -> None:
     ledger = Ledger(path)
     ledger.open("patients", 1, 1e-6)
 
-    def meddle(spend: Any) -> None:
-        ledger.give_back(only(ledger).id)
+    def meddle(event: Any) -> None:
+        if isinstance(event, sf.Spending):
+            ledger.give_back(only(ledger).id)
 
     drawn = mock.Mock(side_effect=AssertionError("drawn"))
     with mock.patch.object(curator_module, "noisy", drawn), pytest.raises(LedgerError, match="nothing was drawn"):

@@ -18,6 +18,7 @@ from unittest import mock
 import pytest
 from tests.ledger.helpers import POSTGRES, ask, change, fit, states, unguard
 
+import sfumato as sf
 from sfumato.errors import ArgumentError, BudgetError, LedgerError, MissingExtraError, OutputError
 from sfumato.files import check_writable
 from sfumato.ledger import store as ledger_store
@@ -109,7 +110,7 @@ def test_a_second_name_that_appears_during_a_fit_is_seen(path: Path, tmp_path: P
     ledger.open("patients", 1, 1e-6)
     drawn = mock.Mock(side_effect=AssertionError("drawn"))
     with mock.patch.object(curator_module, "noisy", drawn), pytest.raises(LedgerError, match="hard links"):
-        fit(ledger, progress=lambda spend: os.link(path, tmp_path / "other.db"))
+        fit(ledger, progress=lambda event: isinstance(event, sf.Spending) and os.link(path, tmp_path / "other.db"))
     (tmp_path / "other.db").unlink()
     assert states(ledger) == ["reserved"]
 

@@ -61,7 +61,10 @@ def test_every_value_is_in_the_class_whose_condition_holds(values: list[float], 
     [
         (Date(min="2020-01-01", max="2024-12-31"), "2021-01-01 to 2021-12-31"),
         (Date(min="2020-01-01", max="2020-12-31"), "2020-02-01 to 2020-02-29"),
-        (Time(), "06:00:00 to under 08:00:00"),
+        (Date(min="2020-01-01", max="2020-12-31"), "before 2020-02-01"),
+        (Date(min="2020-01-01", max="2020-12-31"), "2020-12-01 and later"),
+        (Time(), "before 02:00:00"),
+        (Time(), "06:00:00 to before 08:00:00"),
         (Duration(min=0, max="10 days"), "1 days to under 2 days"),
     ],
 )

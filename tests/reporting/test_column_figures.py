@@ -7,8 +7,10 @@ import pytest
 from tests.reporting.conftest import EVIL, SCHEMA, table
 
 import sfumato as sf
-from sfumato.reporting.column_figures import DROWNED, Bar, ColumnFigure, column_figure
+from sfumato.asking.estimate import Estimate
+from sfumato.reporting.column_figures import DROWNED, Bar, ColumnFigure, column_figure, on_grid
 from sfumato.reporting.seen_release import SeenRelease
+from sfumato.schema.columns import Number
 
 
 @pytest.mark.parametrize("name", ["age", "cost", "came", "smokes", EVIL, "ill"])
@@ -30,6 +32,24 @@ def test_numbers_have_a_mean_and_quartiles(seen: SeenRelease) -> None:
     assert list(facts) == ["mean", "lower quartile", "median", "upper quartile"]
     assert all(each.interval is not None for each in facts.values())
     assert column_figure(seen, "smokes").facts == {}
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [(0.1, (24.4, 23.4, 25.2)), (1, (24.0, 23.0, 26.0)), (None, (24.4, 23.4, 25.2)), (0.25, (24.5, 23.25, 25.25))],
+)
+def test_a_quartile_has_no_more_digits_than_it_has(step: float | None, told: tuple[float, ...]) -> None:
+    found = Estimate(24.4043, None, (23.4, 25.15), 0.95, "table", ())
+    shown = on_grid(found, Number(min=0, max=99, step=step))
+    assert (shown.estimate, *(shown.interval or ())) == told
+
+
+def test_a_quartile_that_is_known_or_is_none_stays() -> None:
+    for found in (
+        Estimate(3.14159, None, (3.14159, 3.14159), 0.95, "table", ()),
+        Estimate(float("nan"), None, (1.0, 2.0), 0.95, "table", ()),
+    ):
+        assert on_grid(found, Number(min=0, max=99)) is found
 
 
 def test_without_answers_there_are_no_error_bars(seen_compact: SeenRelease) -> None:

@@ -83,10 +83,14 @@ def test_its_data_is_what_it_shows(page: str) -> None:
 
 @pytest.mark.slow
 def test_the_same_release_gives_the_same_report(promised: Release, page: str) -> None:
-    steps: list[int] = []
-    again = report(promised, title=EVIL, publisher="Office <b>", file="s.sfumato", progress=steps.append)
+    told: list[tuple[float, str]] = []
+    tell = lambda done, what: told.append((done, what))  # noqa: E731
+    again = report(promised, title=EVIL, publisher="Office <b>", file="s.sfumato", progress=tell)
     assert again == page
-    assert steps == [1] * 6
+    assert told == sorted(told, key=lambda each: each[0])
+    assert [what for _, what in told] == ["drawing rows", *["columns"] * 6, "pairs of columns", "charts"]
+    assert told[0][0] == 0.0
+    assert 0.3 < told[-1][0] < 1.0
 
 
 def test_a_release_without_a_guarantee_says_so_first(release: Release) -> None:
@@ -111,5 +115,5 @@ def test_a_file_of_any_version_and_mechanism_has_a_report(path: Path) -> None:
 
 @pytest.mark.parametrize("words", [{"title": ""}, {"publisher": "x" * 201}, {"date": 3}, {"file": " "}])
 def test_words_are_short(promised: Release, words: dict[str, str]) -> None:
-    with pytest.raises(ArgumentError, match=f"the {next(iter(words))} of a report has from 1 to 200 letters"):
+    with pytest.raises(ArgumentError, match=f"{next(iter(words))} must have from 1 to 200 letters"):
         sf.report(promised, **words)

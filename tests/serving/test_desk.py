@@ -427,9 +427,9 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
     adding = Adjacency.ADD_REMOVE
     with pytest.raises(ArgumentError, match="belong together"):
         Served(table, SCHEMA, adding, ledger)
-    with pytest.raises(ArgumentError, match="or else insecure_seed"):
+    with pytest.raises(ArgumentError, match="or else a seed for tests"):
         Served(table, SCHEMA, adding)
-    with pytest.raises(ArgumentError, match="or else insecure_seed"):
+    with pytest.raises(ArgumentError, match="or else a seed for tests"):
         Served(table, SCHEMA, adding, ledger, "people", 7)
     with pytest.raises(SchemaError):
         Served(table, sf.Schema.of(SCHEMA.dump() | {"unconfirmed": ["columns.age.max"]}), adding, ledger, "people")

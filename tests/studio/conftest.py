@@ -54,7 +54,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     found: list[Job] = []
 
     class Recorded(Job):
-        def __init__(self, words, folder, then=lambda found: None, good=(0,)) -> None:  # type: ignore[no-untyped-def]
+        def __init__(self, words, folder, then=lambda found: None, good=(0,), keeps=()) -> None:  # type: ignore[no-untyped-def]
             self.words, self.then = tuple(words), then
             found.append(self)
 

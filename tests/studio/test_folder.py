@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -67,21 +69,19 @@ def test_what_is_there_is_not_written_over(folder: Folder) -> None:
         Folder.of(folder.root / "a.csv")
 
 
-def test_a_name_that_is_reserved_is_nobody_elses(folder: Folder) -> None:
-    """Also for another studio, and for one that is started after this one was killed."""
-    folder.reserve("r.sfumato")
+def test_one_fits_at_a_time_whichever_studio(folder: Folder) -> None:
     other = Folder.of(folder.root)
-    assert other.free("r", ".sfumato") == "r-2.sfumato"
-    with pytest.raises(ArgumentError, match="is being written"):
-        other.new("r.sfumato", (".sfumato",))
-    with pytest.raises(ArgumentError, match="another fit"):
-        other.reserve("r.sfumato")
-    assert not other.files((".sfumato",))
-    folder.give_back("r.sfumato")
-    (folder.root / "r.sfumato").touch()  # between the look and the reservation
-    with pytest.raises(ArgumentError, match="there already"):
-        other.reserve("r.sfumato")
-    (folder.root / "r.sfumato").unlink()
-    assert other.free("r", ".sfumato") == "r.sfumato"
-    with pytest.raises(ArgumentError, match="cannot write"):
-        folder.reserve("none/r.sfumato")
+    with folder.alone(), pytest.raises(ArgumentError, match="is at work in this folder; wait"), other.alone():
+        pass
+    with other.alone():
+        pass
+    assert not [name for name in os.listdir(folder.root) if name.startswith(".sfumato")]  # nothing is left behind
+
+
+def test_a_file_system_without_locks_lets_fit(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(held: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with folder.alone(), folder.alone():
+        pass

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.errors import ArgumentError
 from sfumato.studio import jobs
+from sfumato.studio.folder import Folder
 from sfumato.studio.jobs import Job
 
 TELL = "import sys; print('asking for x', file=sys.stderr, flush=True); print('{\"found\": 1}')"
@@ -68,3 +70,18 @@ def test_it_is_stopped_as_by_ctrl_c_and_has_a_session_of_its_own(
     assert job.running
     assert job.interrupt() == "interrupted: nothing was written"
     assert not job.running
+
+
+def test_a_command_keeps_what_it_was_given_until_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the studio that started it lets go of it, or is gone."""
+    monkeypatch.setattr(jobs, "RUN", WAIT)
+    folder = Folder.of(tmp_path)
+    with folder.alone() as right:
+        job = Job(["sfumato", "fit"], tmp_path, keeps=[right])
+    try:
+        with pytest.raises(ArgumentError, match="another studio"), folder.alone():
+            pass
+    finally:
+        job.interrupt()
+    with folder.alone():
+        pass

@@ -65,11 +65,9 @@ class Manner:
 
     def __post_init__(self) -> None:
         if not isinstance(self.level, (int, float)) or not 0.0 < self.level < 1.0:
-            raise ArgumentError(
-                f"the level of an interval lies between 0 and 1, like 0.95; it cannot be {self.level!r}"
-            )
+            raise ArgumentError(f"level must lie between 0 and 1, like 0.95, not {self.level!r}")
         if self.about not in ("table", "population"):
-            raise ArgumentError(f"an estimate is about 'table' or 'population', not {self.about!r}")
+            raise ArgumentError(f"about must be 'table' or 'population', not {self.about!r}")
 
     def z(self, share: float = 1.0) -> float:
         """Standard deviations on either side, for a share of the error."""
@@ -231,7 +229,7 @@ class Asked:
     def _formula(self, formula: str, kind: str) -> Formula:
         """A formula, checked against the schema."""
         if kind not in ("linear", "logistic"):
-            raise ArgumentError(f"a regression is 'linear' or 'logistic', not {one_line(str(kind))!r}")
+            raise ArgumentError(f"kind must be 'linear' or 'logistic', not {one_line(str(kind))!r}")
         asked = Formula.of(formula)
         for name in asked.columns:
             self.check_column(name)

@@ -47,7 +47,8 @@ app = Verbs(
     help="Turn a private table into a differentially private model of it, and synthetic rows.\n\n"
     "Start with `sfumato demo`. For a table of your own: draft a schema with `sfumato schema`, say what of it is "
     "public with `sfumato confirm`, see by `sfumato check` what of the table it cannot read, look at "
-    "`sfumato plan`, then `sfumato fit`, `sfumato sample`, `sfumato ask` and `sfumato report`.",
+    "`sfumato plan`, then `sfumato fit`, `sfumato sample`, `sfumato ask` and `sfumato report`. `sfumato studio` leads "
+    "through all of it on a page of your own.",
     epilog="Exit codes: 0 done; 1 found wanting (check: not ready; audit: a violation); 2 refused, with one line on "
     "stderr, and nothing written; 3 the audit itself failed; 130 interrupted. Results are on stdout, all else on "
     "stderr; nothing moves and nothing is coloured where no terminal is looking.",

@@ -21,11 +21,13 @@ KEY = "table"
 class Opening:
     """What a file does not say about itself."""
 
-    delimiter: str | None = option(None, help="What separates the fields of a CSV file; a comma by default.")
+    delimiter: str | None = option(
+        None, help="What separates the fields of a CSV file; a comma, or what `sfumato schema` sees."
+    )
     quote: str | None = option(None, help="What quotes the fields of a CSV file.")
-    csv_encoding: str | None = option(None, help="How a CSV file is written; UTF-8 by default.")
+    csv_encoding: str | None = option(None, help="The encoding of a CSV file, such as latin-1; UTF-8 by default.")
     quoted_breaks: bool = option(
-        False, help="Quoted fields of a CSV file hold line breaks; better: sfumato convert it first."
+        False, help="Quoted fields of a CSV file hold line breaks. It is read slowly: `sfumato convert` it once."
     )
     sheet: str | None = option(None, help="Which sheet of an Excel file.")
     table: str | None = option(None, help="Which table of a database or of its file.")

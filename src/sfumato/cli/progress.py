@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from sfumato.cli.output import say
 
 if TYPE_CHECKING:
     from sfumato.progress import Event, Listener
+
+SOON = 1.0  # seconds, before which nothing can be said of those left
 
 
 class Reach(Protocol):
@@ -24,7 +27,8 @@ class Reach(Protocol):
 def working(what: str) -> Iterator[Reach]:
     """A progress display on a terminal's stderr; nothing where nobody is looking.
 
-    It is a spinner until a fraction is heard, and then a bar with percents and the time left.
+    It is a spinner until a fraction is heard, and then a bar with percents and the time left: the time that it took so
+    far is taken to be that fraction of the whole.
     """
     if not sys.stderr.isatty():
         yield lambda fraction, now="": None
@@ -33,25 +37,27 @@ def working(what: str) -> Iterator[Reach]:
     from rich.progress import Progress
 
     with Progress(*_columns(), console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None)
+        task = progress.add_task(what, total=None, end=None)
 
         def reach(fraction: float, now: str = "") -> None:
-            done = min(max(fraction, progress.tasks[task].completed), 1.0)
+            known = progress.tasks[task]
+            done = min(max(fraction, known.completed), 1.0)
+            end = known.fields["end"] if done == known.completed else (known.elapsed or 0.0) / done
             title = f"{what}: {now}" if now else what
-            progress.update(task, total=1.0 if done > 0 else None, completed=done, description=title)
+            progress.update(task, total=1.0 if done > 0 else None, completed=done, description=title, end=end)
 
         yield reach
 
 
 def _columns() -> list[Any]:
     from rich import progress
+    from rich.text import Text
 
-    class Left(progress.TimeRemainingColumn):
-        """The time left, in words, where it can be told."""
+    class Left(progress.ProgressColumn):
+        """The time left, where it can be told."""
 
-        def render(self, task: progress.Task) -> Any:
-            found = super().render(task)
-            return found if task.total is None else found.append(" left")
+        def render(self, task: progress.Task) -> Text:
+            return Text(time_left(task.elapsed or 0.0, task.fields["end"]), style="progress.remaining")
 
     return [
         progress.SpinnerColumn(),
@@ -61,6 +67,18 @@ def _columns() -> list[Any]:
         progress.TimeElapsedColumn(),
         Left(),
     ]
+
+
+def time_left(elapsed: float, end: float | None) -> str:
+    """What is left of a work that is to end after so many seconds, in words.
+
+    Nothing where that is not known, at the very beginning, and where the work takes longer than it should have.
+    """
+    if end is None or elapsed < SOON or elapsed >= end:
+        return ""
+    minutes, seconds = divmod(math.ceil(end - elapsed), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"about {hours}:{minutes:02}:{seconds:02} left" if hours else f"about {minutes}:{seconds:02} left"
 
 
 def counted(reach: Reach, total: float) -> Callable[[float], None]:
@@ -76,32 +94,35 @@ def counted(reach: Reach, total: float) -> Callable[[float], None]:
 
 
 def rounds(reach: Reach) -> Listener:
-    """What hears a fit: every round is told before it is asked, as the part of the budget that went before it."""
-    from sfumato.progress import Spending, Streamed
+    """What hears a fit: every round is told before it is asked, and how far the fit has come."""
+    from sfumato.cli.course import Course
+    from sfumato.progress import Planned, Spending, Streamed
 
-    spent = 0.0
+    course = Course()
 
     def hear(event: Event) -> None:
-        nonlocal spent
-        if isinstance(event, Spending):
+        course.hear(event)
+        if isinstance(event, Spending | Streamed):
             say(str(event))
-            reach(spent, event.name)
-            spent += event.share or 0.0
-        elif isinstance(event, Streamed):
-            say(str(event))
-        else:
-            reach(0.0, str(event))
+        if not isinstance(event, Planned | Streamed):
+            reach(course.fraction, event.name if isinstance(event, Spending) else str(event))
 
     return hear
 
 
 def steps(reach: Reach) -> Listener:
-    """What hears work that is steps alone, such as a merge."""
-    from sfumato.progress import Step
+    """What hears a merge: a fit to tables that are there already."""
+    from sfumato.cli.course import Course
+    from sfumato.progress import Planned, Spending, Step
+
+    course = Course()
+    course.hear(Planned(("tables",)))
+    course.hear(Spending("tables"))
 
     def hear(event: Event) -> None:
         if isinstance(event, Step):
-            reach(event.step / event.steps, str(event))
+            course.hear(event)
+            reach(course.fraction, str(event))
 
     return hear
 

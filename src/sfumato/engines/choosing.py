@@ -6,6 +6,7 @@ from typing import Any
 
 from sfumato.engines.places import Local
 from sfumato.engines.pushdown import database_engine, is_of_database
+from sfumato.engines.watching import WatchedTable
 from sfumato.errors import ArgumentError
 from sfumato.private.curator import Engine
 from sfumato.private.engines.local import LocalEngine
@@ -42,7 +43,7 @@ def engine_for(table: Any, layout: Layout, units: Units | None, values: bool, wi
     opened = open_table(table)
     if is_of_database(opened):
         return database_engine(opened, layout, units, values, wish)
-    return LocalEngine(Source(opened, layout, units, values), (wish or Local()).threads)
+    return LocalEngine(Source(WatchedTable(opened), layout, units, values), (wish or Local()).threads)
 
 
 def check_rows(engine: Engine) -> None:

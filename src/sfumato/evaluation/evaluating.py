@@ -21,7 +21,7 @@ from sfumato.evaluation.broken_rules import broken_by_rule
 from sfumato.evaluation.column_shares import Shares, column_shares
 from sfumato.evaluation.coverage import relative_error
 from sfumato.evaluation.measures import MEASURES
-from sfumato.evaluation.measuring import Measured, Measuring, Told, Work
+from sfumato.evaluation.measuring import Measured, Measuring
 from sfumato.evaluation.real_rows import RealRows, read_rows
 from sfumato.evaluation.release_evaluation import (
     ColumnFigures,
@@ -33,6 +33,7 @@ from sfumato.evaluation.release_evaluation import (
 )
 from sfumato.evaluation.table_distances import MOST_TABLES
 from sfumato.evaluation.typed_rows import TypedRows, typed
+from sfumato.progress import Told, Work
 from sfumato.release.file import read
 from sfumato.release.release import Release
 from sfumato.schema.conditions import parse

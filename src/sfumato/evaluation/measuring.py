@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
@@ -24,30 +23,12 @@ from sfumato.evaluation.judges import (
 from sfumato.evaluation.regression_judges import REGRESSORS, judge_constant, judge_number
 from sfumato.evaluation.table_distances import column_distances, distances
 from sfumato.evaluation.typed_rows import TypedRows, gaps_allowed
+from sfumato.progress import Work
 from sfumato.text import one_line
 
 MOST_LEARNED = 30_000_000  # cells that a pass over columns as targets may read: of more columns some are targets
 FEWEST_TARGETS = 5
 TARGET_SEED = 0
-
-Told: TypeAlias = Callable[[float, str], None]
-
-
-class Work:
-    """How far the work is, in pieces of about a second each for a table like UCI Adult.
-
-    Args:
-        tell: Hears before each piece which fraction is done, and what comes next.
-        total: How many pieces there are.
-    """
-
-    def __init__(self, tell: Told, total: float) -> None:
-        self._tell, self._total, self._done = tell, total, 0.0
-
-    def next(self, what: str, cost: float) -> None:
-        """Say what comes next, which takes so many pieces."""
-        self._tell(min(self._done / self._total, 1.0), what)
-        self._done += cost
 
 
 @dataclass(frozen=True)

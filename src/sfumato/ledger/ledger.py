@@ -304,7 +304,9 @@ def reservations(
         raise ArgumentError("ledger and dataset belong together: give both or neither")
     who, why = (note if note is None else _checked(name, note) for name, note in (("who", who), ("why", why)))
     if ledger is None and (who or why):
-        raise ArgumentError("who and why are written into a ledger: give ledger and dataset too, or leave them out")
+        raise ArgumentError(
+            "who and why belong into a ledger's entry: name the ledger and the data set too, or leave them out"
+        )
     if ledger is None or dataset is None:
         return lambda asked: Uncounted()
     if not secure:

@@ -29,6 +29,7 @@ SKEWED = 12.0  # times the distance of quartiles, over which a column is cut in 
 CLOCK_WIDTHS = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200)  # seconds
 CALENDAR_STEPS = ("D", "W-MON", "MS", "QS", "YS", "2YS", "5YS", "10YS", "50YS", "100YS")
 DAY_SECONDS = 86_400.0
+POINTS_IN_TIME = ("date", "datetime", "time")  # which are before or later, not under or over
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,15 +132,23 @@ class OrderedClasses:
         if math.isinf(low) and math.isinf(high):
             return f"{self._text(self.column.span.low)} to {self._text(self.column.span.high)}"
         if math.isinf(high):
-            return f"{self._text(low)} and over" if low < self.column.span.high else self._text(low)
+            return f"{self._text(low)} and {self._over}" if low < self.column.span.high else self._text(low)
         if math.isinf(low):
             only = step is not None and self._next(self.column.span.low) >= high
-            return self._text(self.column.span.low) if only else f"under {self._text(high)}"
+            return self._text(self.column.span.low) if only else f"{self._under} {self._text(high)}"
         if self._next(low) >= high:
             return self._text(low)
         if step is None or self.column.type not in ("number", "date"):  # the last second of a class says little
-            return f"{self._text(low)} to under {self._text(high)}"
+            return f"{self._text(low)} to {self._under} {self._text(high)}"
         return f"{self._text(low)} to {self._text(high - step)}"
+
+    @property
+    def _under(self) -> str:
+        return "before" if self.column.type in POINTS_IN_TIME else "under"
+
+    @property
+    def _over(self) -> str:
+        return "later" if self.column.type in POINTS_IN_TIME else "over"
 
     def _next(self, value: float) -> float:
         return _after(value, self.column.span.step)

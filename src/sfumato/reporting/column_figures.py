@@ -6,7 +6,8 @@ Shares are quotients of noisy counts, of the first answer that speaks of the col
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from sfumato.schema.columns import Number
 from sfumato.schema.conditions import Mask
 
 DROWNED = "noise does not tell the number of its rows from none"
+GRID_DECIMALS = 9  # more are of binary fractions, not of values
+NEARLY = 1e-6  # of a step, by which a value may be off the grid
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 
 
@@ -60,6 +63,16 @@ class ColumnFigure:
     facts: dict[str, Estimate]
     reason: str
     source: str
+
+    @property
+    def missing(self) -> Bar | None:
+        """The share of missing cells; None where none may be missing."""
+        return self.bars[-1] if self.bars[-1].label == MISSING_NAME and len(self.bars) > 1 else None
+
+    @property
+    def present(self) -> tuple[Bar, ...]:
+        """The shares of all classes but that of missing cells."""
+        return self.bars if self.missing is None else self.bars[:-1]
 
     @property
     def lost(self) -> int:
@@ -132,10 +145,30 @@ def _holding(axis: Axis, levels: tuple[int, ...]) -> Mask:
 
 def _facts(seen: SeenRelease, name: str, reason: str) -> dict[str, Estimate]:
     """The mean, and the quartiles where there is time for them; nothing where no answer tells."""
-    if reason or not isinstance(seen.columns[name], Number):
+    column = seen.columns[name]
+    if reason or not isinstance(column, Number):
         return {}
     found = {"mean": seen.asked.mean(name, None, None, seen.manner)}
     asked = {} if seen.is_wide else QUARTILES
     told = {word: seen.asked.quantile(name, q, None, seen.manner) for word, q in asked.items()}
     known = {word: each for word, each in (found | told).items() if isinstance(each, Estimate)}
-    return {word: each for word, each in known.items() if each.interval is not None}
+    known = {word: each for word, each in known.items() if each.interval is not None}
+    return {word: on_grid(each, column) if word in QUARTILES else each for word, each in known.items()}
+
+
+def on_grid(quantile: Estimate, column: Number) -> Estimate:
+    """A quantile as the values of its column are: on their grid, or where there is none with the digits that its
+    interval leaves it. Inside of a bin an estimate has more, which say nothing.
+    """
+    assert quantile.interval is not None
+    low, step = column.span.low, column.span.step
+    if step is None:
+        width = quantile.interval[1] - quantile.interval[0]
+        low, step = 0.0, 10.0 ** (math.floor(math.log10(width)) - 1) if width > 0.0 else 0.0
+    if not step or not math.isfinite(quantile.estimate):
+        return quantile
+    first, last = quantile.interval
+    inside = round(low + round((quantile.estimate - low) / step) * step, GRID_DECIMALS)
+    ends = (math.floor((first - low) / step + NEARLY), math.ceil((last - low) / step - NEARLY))
+    around = (round(low + ends[0] * step, GRID_DECIMALS), round(low + ends[1] * step, GRID_DECIMALS))
+    return replace(quantile, estimate=inside, interval=around)

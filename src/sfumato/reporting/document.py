@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from sfumato import __version__
 from sfumato.errors import insist
 from sfumato.planning.release_verdict import release_verdict
+from sfumato.progress import Told, Work
 from sfumato.reporting.association_map import AssociationMap, association_map
 from sfumato.reporting.charts import specifications, vega_bundle
 from sfumato.reporting.column_figures import column_figure
@@ -48,6 +48,7 @@ from sfumato.text import one_line
 if TYPE_CHECKING:
     from sfumato.release.release import Release
 
+OF_ROWS, OF_COLUMN, OF_PAIRS, OF_CHARTS = 2.5, 0.02, 2.0, 4.0  # what pieces of the work cost, in seconds
 LONGEST_TITLE = 200  # letters of what a report is given to say of itself
 
 
@@ -58,7 +59,7 @@ def report(
     publisher: str | None = None,
     date: str | None = None,
     file: str = "release.sfumato",
-    progress: Callable[[int], object] | None = None,
+    progress: Told | None = None,
 ) -> str:
     """The report of a release, as one HTML document: it may be published wherever the release may.
 
@@ -70,7 +71,7 @@ def report(
         publisher: Who publishes it; public words.
         date: When it is published; public words.
         file: The name under which the release is published.
-        progress: Called with 1 for every column of the schema that is done.
+        progress: Hears, before each piece of work, which fraction is done and what comes next.
 
     Returns:
         The document; it loads nothing from anywhere.
@@ -88,9 +89,9 @@ def report(
     words = {"title": title, "publisher": publisher, "date": date, "file": file}
     for name, each in words.items():
         fits = each is None or (isinstance(each, str) and each.strip() and len(each) <= LONGEST_TITLE)
-        insist(fits, f"the {name} of a report has from 1 to {LONGEST_TITLE} letters")
+        insist(fits, f"{name} must have from 1 to {LONGEST_TITLE} letters")
     title = one_line(title or f"A private table of {len(release.schema.columns):,} columns")
-    return _Pages(SeenRelease(release), title, publisher, date, file).document(progress or bool)
+    return _Pages(SeenRelease(release), title, publisher, date, file).document(progress or (lambda done, what: None))
 
 
 class _Pages:
@@ -101,8 +102,9 @@ class _Pages:
         self.publisher, self.date = (None if each is None else one_line(each) for each in (publisher, date))
         self.numbering = Numbering()
 
-    def document(self, progress: Callable[[int], object]) -> str:
-        body, data = self._body(progress)
+    def document(self, tell: Told) -> str:
+        cost = OF_ROWS + OF_COLUMN * len(self.seen.columns) + OF_PAIRS + OF_CHARTS
+        body, data = self._body(Work(tell, cost))
         bundle = f"/*! {_static('vega-licences.txt')} */\n{vega_bundle()}"
         own = _static("report.js")
         policy = (
@@ -126,13 +128,15 @@ class _Pages:
         html = tag("html", tag("head", *head), tag("body", *body, *scripts), lang="en")
         return f"<!doctype html>\n{html}\n"
 
-    def _body(self, progress: Callable[[int], object]) -> tuple[list[Markup], dict[str, Any]]:
+    def _body(self, work: Work) -> tuple[list[Markup], dict[str, Any]]:
         """What is read, and the data that its charts are drawn from."""
         seen, numbering = self.seen, self.numbering
+        work.next("drawing rows", OF_ROWS)
         figures = []
         for name in seen.columns:
             figures.append(column_figure(seen, name))
-            progress(1)
+            work.next("columns", OF_COLUMN)
+        work.next("pairs of columns", OF_PAIRS)
         found, means = association_map(seen), group_means(seen)
         tables, left_out = pair_data(seen)
         bought = sum(1 for _ in bought_pairs(seen))
@@ -149,6 +153,7 @@ class _Pages:
             sample_section(numbering, seen),
             use_section(numbering, seen, self.title, self.publisher, self.date, self.file),
         ]
+        work.next("charts", OF_CHARTS)
         data = {
             "specs": specifications(),
             "figures": numbering.figures,

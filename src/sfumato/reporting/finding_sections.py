@@ -20,6 +20,8 @@ from sfumato.text import one_line
 
 INTERVAL = "95 % interval"
 STRONGEST = 15  # pairs that are listed
+LEAST_SHOWN = 0.005  # of an association, which is told with two decimals
+FAINT = 0.1  # of the strongest association, below which all cells of a map look alike
 LISTED_LOST = 40  # columns with classes that drown, that are listed
 
 
@@ -29,9 +31,9 @@ def columns_section(numbering: Numbering, seen: SeenRelease, figures: Sequence[C
     more = len(figures) - len(shown)
     parts = [
         paragraph(
-            "Bars are shares of the rows whose cell can be read. Lines across their ends are 95 % intervals: the noise "
-            "of the answers, and nothing else, so they speak of this table and not of a population. Pale bars cannot "
-            "be told from none."
+            "Bars are shares of the rows whose cell can be read; where cells may be missing, those are one of the "
+            "bars. Lines across their ends are 95 % intervals: the noise of the answers, and nothing else, so they "
+            "speak of this table and not of a population. Pale bars cannot be told from none."
         ),
         *_summary(numbering, figures),
         tag("div", *(_column(numbering, seen, figure) for figure in shown), class_="figures"),
@@ -47,36 +49,18 @@ def associations_section(numbering: Numbering, seen: SeenRelease, found: Associa
     if len(found.names) < 2:
         said = paragraph("There are not two columns of which an association could be told.")
         return numbering.section("associations", "What goes with what", said)
+    strongest = found.strongest(STRONGEST)
+    is_faint = strongest[0][2] < FAINT
+    parts = [_faint(strongest[0])] if is_faint else [_map(numbering, seen, found)]
     rows = [
         (joined([foreign(one), " × ", foreign(other)]), f"{value:.2f}", _rests(bought))
-        for one, other, value, bought in found.strongest(STRONGEST)
+        for one, other, value, bought in strongest
+        if value >= LEAST_SHOWN
     ]
-    bought = int(found.bought.sum()) // 2
-    pairs = len(found.names) * (len(found.names) - 1) // 2
-    fewer = (
-        ""
-        if len(found.names) == found.of
-        else f" Of {found.of:,} columns, the map has the {len(found.names)} with the largest correlation of ranks to "
-        "another."
-    )
-    return numbering.section(
-        "associations",
-        "What goes with what",
-        paragraph(
-            "Each cell of the map is the association of two columns: Cramér’s V of their classes, from 0 (neither "
-            "tells anything of the other) to 1 (one is a function of the other). All are the model’s. Where a noisy "
-            f"table of the pair was bought, the model follows it up to its noise: these {bought:,} of {pairs:,} pairs "
-            f"have a dot. What the model says of the others rests on moments and on other tables alone.{fewer}"
-        ),
-        numbering.figure(
-            "The map of associations. Choose a cell to see its pair in the next section",
-            f"A heat map of {len(found.names)} columns; the strongest pairs are in the table below.",
-            _map_data(seen, found),
-            _matrix(found),
-            source="rows that the model drew, in the classes of the columns’ figures.",
-        ),
-        numbering.table("The strongest associations", ["Pair", "Cramér’s V", "Rests on"], rows, numbers=(1,)),
-    )
+    if rows:
+        head = ["Pair", "Cramér’s V", "Rests on"]
+        parts.append(numbering.table("The strongest associations", head, rows, numbers=(1,)))
+    return numbering.section("associations", "What goes with what", _measured(found, is_faint), *parts)
 
 
 def pairs_section(numbering: Numbering, seen: SeenRelease, tables: int, left_out: int) -> Markup:
@@ -222,22 +206,36 @@ def _short(value: float) -> float | None:
 
 
 def _summary(numbering: Numbering, figures: Sequence[ColumnFigure]) -> Iterator[Markup]:
-    """The mean of every column of numbers, the most frequent class of every other one."""
+    """Of every column its mean, its largest class, and how much of it is missing, where any may be."""
     if len(figures) < 2:
         return
-    rows = []
-    for figure in figures:
-        largest = max(figure.bars, key=lambda bar: bar.share if np.isfinite(bar.share) else -1.0)
-        mean = estimate_text(figure.facts["mean"]) if "mean" in figure.facts else NO_NUMBER
-        told = (foreign(largest.label), f"{percent_text(largest.share)} ({interval_text(largest.interval)})")
-        rows.append((foreign(figure.name), mean, *((TOO_NOISY, NO_NUMBER) if figure.is_unreadable else told)))
+    has_missing = any(figure.missing is not None for figure in figures)
     yield numbering.table(
         "All columns at a glance",
-        ["Column", f"Mean ({INTERVAL})", "Most frequent class", f"Its percent ({INTERVAL})"],
-        rows,
-        numbers=(1, 3),
+        [
+            "Column",
+            f"Mean ({INTERVAL})",
+            "Largest class",
+            f"Its percent ({INTERVAL})",
+            *[f"Percent missing ({INTERVAL})"] * has_missing,
+        ],
+        [_at_a_glance(figure, has_missing) for figure in figures],
+        numbers=(1, 3, 4),
         source="noisy answers; – where no answer tells.",
     )
+
+
+def _at_a_glance(figure: ColumnFigure, has_missing: bool) -> tuple[str, ...]:
+    mean = estimate_text(figure.facts["mean"]) if "mean" in figure.facts else NO_NUMBER
+    largest = max(figure.present, key=lambda bar: bar.share if np.isfinite(bar.share) else -1.0)
+    told = TOO_NOISY, NO_NUMBER, NO_NUMBER
+    if not figure.is_unreadable:
+        told = foreign(largest.label), _share_text(largest), _share_text(figure.missing)
+    return (foreign(figure.name), mean, *told[: 2 + has_missing])
+
+
+def _share_text(bar: Bar | None) -> str:
+    return NO_NUMBER if bar is None else f"{percent_text(bar.share)} ({interval_text(bar.interval)})"
 
 
 def _column(numbering: Numbering, seen: SeenRelease, figure: ColumnFigure) -> Markup:
@@ -291,6 +289,46 @@ def _group(numbering: Numbering, seen: SeenRelease, name: str) -> Markup:
 
 
 # --- associations
+
+
+def _measured(found: AssociationMap, is_faint: bool) -> Markup:
+    """What an association is here, and what it rests on."""
+    bought = int(found.bought.sum()) // 2
+    pairs = len(found.names) * (len(found.names) - 1) // 2
+    of = "The association" if is_faint else "Each cell of the map is the association"
+    dots = "" if is_faint or not bought else ", which have a dot"
+    fewer = f" Of {found.of:,} columns these are {len(found.names)}, with the largest correlation of ranks to another."
+    return paragraph(
+        f"{of} of two columns{' is' if is_faint else ':'} Cramér’s V of their classes, from 0 (neither tells anything "
+        "of the other) to 1 (one is a function of the other). All are the model’s. Where a noisy table of the pair was "
+        f"bought, the model follows it up to its noise: so it is for {bought:,} of {pairs:,} pairs{dots}. What the "
+        f"model says of the others rests on moments and on other tables alone.{fewer * (len(found.names) < found.of)}"
+    )
+
+
+def _faint(strongest: tuple[str, str, float, bool]) -> Markup:
+    """Words in the place of a map that would be next to blank."""
+    one, other, value, _ = strongest
+    if value < LEAST_SHOWN:
+        said = Markup("No two columns go together in this model at all")
+    else:
+        said = joined(["No two columns go together by more than ", foreign(one), " and ", foreign(other)])
+        said = joined([said, f" do, at {value:.2f}"])
+    return paragraph(
+        said,
+        ", so no map is drawn: it would be blank. The more noise there is, the stronger are the associations that it "
+        "hides: that none is told here does not say that there is none in the table.",
+    )
+
+
+def _map(numbering: Numbering, seen: SeenRelease, found: AssociationMap) -> Markup:
+    return numbering.figure(
+        "The map of associations. Choose a cell to see its pair in the next section",
+        f"A heat map of {len(found.names)} columns; the strongest pairs are in the table below.",
+        _map_data(seen, found),
+        _matrix(found),
+        source="rows that the model drew, in the classes of the columns’ figures.",
+    )
 
 
 def _rests(bought: bool) -> str:
@@ -362,6 +400,7 @@ def _shares_figures(numbering: Numbering, seen: SeenRelease, shares: Sequence[Gr
         " in the groups of the columns that go with it most. The dashed line is the share of all rows. A group without "
         "a dot cannot be told from an empty one.",
     )
+    lost = [each for each in shares if all(bar.interval is None for bar in each.bars)]
     drawn = [
         numbering.figure(
             joined(["Share of ", label, " = ", value, " by ", foreign(each.column)]),
@@ -371,14 +410,20 @@ def _shares_figures(numbering: Numbering, seen: SeenRelease, shares: Sequence[Gr
             source=f"noisy table with the label; {INTERVAL}s.",
         )
         for each in shares
+        if each not in lost
     ]
     yield tag("div", *drawn, class_="figures")
+    if lost:
+        names = _listed([foreign(each.column) for each in lost])
+        yield paragraph("Of these columns no group can be told from an empty one, and nothing is drawn: ", names, ".")
 
 
 def _no_groups(seen: SeenRelease) -> str:
     if not seen.release.answers:
         return "the file was saved compact, without its noisy answers."
-    return "no table of a column of numbers with a category was bought, and there is no label that was counted."
+    if seen.release.schema.label is None:
+        return "no table of a column of numbers with a category was bought, and there is no label."
+    return "no table of the label with another column was bought."
 
 
 # --- noise

@@ -21,7 +21,7 @@ from sfumato.reporting.promise import promise
 from sfumato.reporting.seen_release import SeenRelease
 from sfumato.schema.columns import Column, Listed, Number
 from sfumato.schema.layout import QUERY_ROW, ROW, SINGLE_ROWS
-from sfumato.text import percent, rounded_up
+from sfumato.text import one_line, percent, rounded_up
 
 SPENT_FOR = {
     "histograms": "how many rows have each value of each column, class by class",
@@ -113,6 +113,7 @@ def spent_section(numbering: Numbering, guarantee: Guarantee) -> Markup:
     """What was spent on what."""
     total = sum(spend.mu**2 for spend in guarantee.spends) or 1.0
     rows = [_spent(spend, total) for spend in guarantee.spends]
+    changed = f"the most that one {one_line(guarantee.unit)} can change"
     parts = [
         paragraph(
             "Every answer was given with Gaussian noise. The more an answer was allowed to cost, the less noise it "
@@ -120,7 +121,7 @@ def spent_section(numbering: Numbering, guarantee: Guarantee) -> Markup:
         ),
         numbering.table(
             "What was spent on what",
-            ["Answer", "What was asked", "Noise, in units of the largest change by one unit", "μ", "Share of μ²"],
+            ["Answer", "What was asked", f"Noise, in multiples of {changed}", "μ", "Share of μ²"],
             rows,
             numbers=(2, 3, 4),
             source="the guarantee of the release.",
@@ -129,7 +130,7 @@ def spent_section(numbering: Numbering, guarantee: Guarantee) -> Markup:
     parts += [
         paragraph(
             f"Beside these, {slices.projections:,} noisy projections of every row were released; their noise is "
-            f"{slices.sigma / slices.distance:.3g} times the largest change by one unit."
+            f"{slices.sigma / slices.distance:.3g} times {changed}."
         )
         for slices in guarantee.slices
     ]

@@ -111,7 +111,7 @@ class Served:
         if (self.ledger is None) != (self.dataset is None):
             raise ArgumentError("ledger and dataset belong together: give both or neither")
         if (self.ledger is None) == (self.seed is None):
-            raise ArgumentError("ledger and dataset belong to a server, or else insecure_seed, which none can count")
+            raise ArgumentError("ledger and dataset belong to a server, or else a seed for tests, which none can count")
 
     @cached_property
     def unit(self) -> str:

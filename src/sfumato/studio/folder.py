@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,34 +88,37 @@ class Folder:
         path = self.path(name)
         if not name.strip() or not path.name.endswith(suffixes):
             raise ArgumentError(f"the name of the file must end in {' or '.join(suffixes)}, not {name!r}")
-        if self._is_taken(name):
-            raise ArgumentError(f"{name} is there already, or is being written; give another name")
+        if os.path.lexists(self.root / name):
+            raise ArgumentError(f"{name} is there already; give another name")
         return self.word(self.root / name)
 
-    def reserve(self, name: str) -> None:
-        """Keep a new name for a file that is yet to be written: from other studios too, and after this one has ended.
+    @contextmanager
+    def alone(self) -> Iterator[int]:
+        """The right to fit in this folder, of which there is one: for all studios, and after this one has ended.
+
+        Yields:
+            What stands for it: a command that inherits it keeps it until it ends, however it ends.
 
         Raises:
-            ArgumentError: Somebody else has it, or no file can be written there.
+            ArgumentError: A fit is at work.
         """
+        held = os.open(self.root, os.O_RDONLY)
         try:
-            os.close(os.open(self._reservation(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        except FileExistsError:
-            raise ArgumentError(f"{name} is being written by another fit; give another name") from None
-        except OSError as error:
-            raise ArgumentError(f"cannot write {name}: {error.strerror}") from None
-        if os.path.lexists(self.root / name):  # by whoever had it until now
-            self.give_back(name)
-            raise ArgumentError(f"{name} is there already; give another name")
-
-    def give_back(self, name: str) -> None:
-        """Keep a name no longer."""
-        self._reservation(name).unlink(missing_ok=True)
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(held)
+            raise ArgumentError("a fit of another studio is at work in this folder; wait until it has ended") from None
+        except OSError:
+            pass  # a file system without locks; a release is not written over there either
+        try:
+            yield held
+        finally:
+            os.close(held)
 
     def free(self, stem: str, suffix: str) -> str:
         """A name that no file has: NAME.yaml, NAME-2.yaml and so on."""
         number, name = 1, f"{stem}{suffix}"
-        while self._is_taken(name):
+        while os.path.lexists(self.root / name):
             number += 1
             name = f"{stem}-{number}{suffix}"
         return self.word(self.root / name)
@@ -139,14 +144,6 @@ class Folder:
         from sfumato.tables.open import FILE_SUFFIXES
 
         return self.files(FILE_SUFFIXES, name)
-
-    def _is_taken(self, name: str) -> bool:
-        return os.path.lexists(self.root / name) or os.path.lexists(self._reservation(name))
-
-    def _reservation(self, name: str) -> Path:
-        """What stands for a file until it is there."""
-        path = self.root / name
-        return path.with_name(f".{path.name}.reserved")
 
     def _inside(self, name: str) -> Iterator[Path]:
         """What a folder holds, by name, without what leads out of the root."""

@@ -29,6 +29,7 @@ class Job:
         folder: Where it runs.
         then: What is done with its result once it has ended without an error.
         good: The exit codes that are no error.
+        keeps: Open files that it keeps open until it ends.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Job:
         folder: Path,
         then: Callable[[Any], None] = lambda found: None,
         good: Sequence[int] = (0,),
+        keeps: Sequence[int] = (),
     ) -> None:
         self.words = tuple(words)
         self._then, self._good = then, tuple(good)
@@ -51,6 +53,7 @@ class Job:
             stdout=self._out,
             stderr=self._err,
             start_new_session=True,
+            pass_fds=keeps,
         )
 
     @property

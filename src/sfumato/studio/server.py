@@ -272,4 +272,3 @@ def _close(work: Work) -> None:
             say(work.job.interrupt() or f"sfumato {work.job.words[1]} had ended")
         except KeyboardInterrupt:  # again, while it is waited for
             say(f"sfumato {work.job.words[1]} ends by itself, as process {work.job.process}")
-    work.give_back()

@@ -82,7 +82,6 @@ class Work:
         ledger: Its file, and the data set in it; none where releases are not counted.
         booked: Whether it was said in which ledger the release is counted, or in none.
         output: The file that the fit under way writes.
-        reserved: Its name, as long as it is kept from others.
         release: The release's file.
         report: The file that `sfumato report` wrote.
         evaluation: The file that `sfumato evaluate` wrote. PRIVATE.
@@ -108,7 +107,6 @@ class Work:
     ledger: tuple[str, str] | None = None
     booked: bool = False
     output: str = ""
-    reserved: str = ""
     release: str = ""
     report: str = ""
     evaluation: str = ""
@@ -122,7 +120,7 @@ class Work:
     def begin(self, **known: Any) -> None:
         """Begin with another table or release: forget all that was chosen before."""
         self.refuse_while_running()
-        kept = {"folder", "spent", "reserved", "lock"}
+        kept = {"folder", "spent", "lock"}
         fresh = Work(self.folder)
         for each in fields(self):
             if each.name not in kept:
@@ -131,7 +129,11 @@ class Work:
             setattr(self, name, value)
 
     def start(
-        self, words: Sequence[str], then: Callable[[Any], None] = lambda found: None, good: Sequence[int] = (0,)
+        self,
+        words: Sequence[str],
+        then: Callable[[Any], None] = lambda found: None,
+        good: Sequence[int] = (0,),
+        keeps: Sequence[int] = (),
     ) -> None:
         """Run a command beside the server, one at a time.
 
@@ -144,7 +146,7 @@ class Work:
         chosen.update(word for option, word in pairwise(words) if option in FILE_OPTIONS)
         for name in chosen.intersection(words):
             self.folder.whole(name)
-        self.job = Job(words, self.folder.root, then, good)
+        self.job = Job(words, self.folder.root, then, good, keeps)
 
     def refuse_while_running(self) -> None:
         """Refuse what would disturb the command that runs.
@@ -159,16 +161,9 @@ class Work:
         """Take what a command has found that has ended since, and forget files that are gone."""
         if self.job is not None:
             self.job.settle()
-        self.give_back()
         for each in ("table", "schema", "release", "report", "evaluation"):
             if getattr(self, each) and not os.path.exists(self.folder.root / getattr(self, each)):
                 setattr(self, each, "")
-
-    def give_back(self) -> None:
-        """Keep the name of an output no longer than a command runs that may write it."""
-        if self.reserved and not (self.job is not None and self.job.running):
-            self.folder.give_back(self.reserved)
-            self.reserved = ""
 
     def problem(self, verb: str) -> str:
         """Why the last command failed, if it was this verb's."""

@@ -45,20 +45,39 @@ def test_a_release_is_never_written_over_nor_elsewhere(drafted: Work, started: l
     assert drafted.spent == 0
 
 
-def test_two_studios_never_write_one_file(drafted: Work, started: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
-    drafted.choice = Choice()
-    other = Work(drafted.folder)
-    other.begin(table="people.csv", schema="known.yaml", choice=Choice())
-    monkeypatch.setattr("sfumato.studio.folder.Folder.new", lambda self, name, ends: name)  # both looked before
-    fit_screen.act(drafted, shown(drafted))
-    with pytest.raises(ArgumentError, match="another fit"):
-        fit_screen.act(other, shown(other))
-    assert fit_screen.view(other)["next_output"] == "people-2.sfumato"
-    assert len(started) == 1
-    drafted.settle()  # it has ended: the name is free again where nothing was written
-    assert fit_screen.view(other)["next_output"] == "people.sfumato"
+def test_two_studios_of_a_folder_fit_one_after_the_other(
+    confirmed: Work, started: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the page: what is refused spends nothing, and may be sent again once the other fit has ended."""
+    confirmed.choice, confirmed.booked = Choice(), True
+    other = Work(confirmed.folder)
+    other.begin(table="people.csv", columns=confirmed.columns, schema="known.yaml", choice=Choice(), booked=True)
+    client = visitor(other)
+    with confirmed.folder.alone():
+        answer = send(client, "/fit", **shown(other))
+        assert answer.status_code == 422
+        assert "another studio is at work in this folder" in answer.text
+    assert (started, other.spent, other.output) == ([], 0, "")
+    send(client, "/fit", **shown(other))
+    assert [job.words[1] for job in started] == ["fit"]
     started[0].then({"output": "people-2.sfumato"})  # a command was quicker
-    assert (drafted.release, fit_screen.was_written(drafted)) == ("people-2.sfumato", True)
+    assert (other.release, fit_screen.was_written(other)) == ("people-2.sfumato", True)
+
+
+def test_a_second_tab_does_not_fit_while_one_does(
+    confirmed: Work, started: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    confirmed.choice, confirmed.booked = Choice(), True
+    client, form = visitor(confirmed), shown(confirmed)
+    send(client, "/fit", **form)
+    monkeypatch.setattr(type(started[0]), "running", True)
+    monkeypatch.setattr(type(started[0]), "seconds", 1.0)
+    monkeypatch.setattr(type(started[0]), "lines", [])
+    for sent in (form, shown(confirmed, output="another.sfumato")):  # a double click, and a page that was opened since
+        answer = send(client, "/fit", **sent)
+        assert answer.status_code == 422
+        assert "sfumato fit is still at work; wait until it has ended" in answer.text
+    assert (len(started), confirmed.spent, confirmed.output) == (1, 1, "people.sfumato")
 
 
 def test_rounds_are_done_when_the_next_is_asked(

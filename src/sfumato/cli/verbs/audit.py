@@ -32,7 +32,9 @@ def audit(
     replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
-    """Attack a mechanism on neighbouring tables, and bound its mu and epsilon from below.
+    """Attack a mechanism, and bound its epsilon from below.
+
+    It is run many times on two neighbouring tables of its own; no table of yours is read.
 
     Exit code 1 where a lower bound exceeds the claim: the guarantee does not hold.
     """

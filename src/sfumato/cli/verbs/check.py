@@ -32,7 +32,9 @@ def check(
     replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
-    """Look what of a table a schema cannot read, before a fit spends anything. What is shown is private.
+    """See what of a table a schema cannot read. What is shown is private.
+
+    It costs nothing: do it before a fit spends anything.
 
     Exit code 1 if more than 1 % of the cells of any column fit no bin, 0 otherwise. In the proposed schema every fact
     that was read off the rows is listed under `unconfirmed`: replace each by public knowledge, then empty that list.

@@ -21,7 +21,10 @@ def convert(
     kind: RowFormat = None,
     as_json: Json = False,
 ) -> None:
-    """Write a private table as a file of another kind, which is as private: CSV with line breaks in quotes to Parquet.
+    """Write a private table as a file of another kind. It is as private.
+
+    Such as a CSV file with line breaks in quotes as Parquet, which is read faster:
+    sfumato convert people.csv people.parquet --quoted-breaks
 
     Cells of a CSV, an Excel file or an SQL database are kept as texts, so that a zip code keeps its zeros.
     """

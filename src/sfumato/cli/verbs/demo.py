@@ -18,7 +18,11 @@ def demo(
     folder: Annotated[Path, typer.Argument(help="Where to write the demo's files.")] = Path("sfumato-demo"),
     as_json: Json = False,
 ) -> None:
-    """Release a real table (UCI Adult, shipped with sfumato) and see what it is good for."""
+    """Release a real table, and see what that is good for.
+
+    The table is UCI Adult, which is public and comes with sfumato. It takes about a minute, and writes a release,
+    synthetic rows and a picture.
+    """
     from sfumato.demo import run_demo
 
     with working("running the demo") as reach:

@@ -28,7 +28,8 @@ def evaluate(
         str | None, typer.Option(help="The column that judges learn; the label by default. May be a number.")
     ] = None,
     rule: Annotated[
-        list[str] | None, typer.Option(help="A rule that the release was not told: --rule 'a <= b'. May be repeated.")
+        list[str] | None,
+        typer.Option(metavar="RULE", help="A rule that the release was not told: --rule 'a <= b'. May be repeated."),
     ] = None,
     samples: Annotated[
         int, typer.Option(help="How many samples of the release; figures have their spread.", min=1)

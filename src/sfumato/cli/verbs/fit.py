@@ -15,7 +15,7 @@ from sfumato.cli.mechanism_options import chosen
 from sfumato.cli.opening import opened
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Data, Delta, Json, Mechanism, Replace, Rows
-from sfumato.cli.progress import Reach, rounds, training, working
+from sfumato.cli.progress import rounds, training, working
 from sfumato.cli.reaching import reached
 from sfumato.cli.releases import delta_lines, release_data, worth_lines
 from sfumato.errors import ArgumentError
@@ -39,7 +39,10 @@ def fit(
     delta: Delta,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the release, NAME.sfumato.")],
     schema: Annotated[
-        Path | None, typer.Option(help="What is publicly known about it: YAML or JSON. A server has its own.")
+        Path | None,
+        typer.Option(
+            help="What is publicly known about it: YAML or JSON. It is needed, but where a server has its own."
+        ),
     ] = None,
     mechanism: Mechanism = "mixture",
     adjacency: Adjacency = "add-remove",
@@ -54,7 +57,10 @@ def fit(
     replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
-    """Release a private table. Each call spends anew: see `sfumato check` first."""
+    """Release a private table. Each call spends anew: see `sfumato check` first.
+
+    sfumato fit people.csv --schema people.yaml --epsilon 1 --delta 1e-6 -o people.sfumato
+    """
     from sfumato.api import fit as run
     from sfumato.api import plan as make
     from sfumato.ledger.ledger import Ledger
@@ -73,29 +79,25 @@ def fit(
     check_output(output, counted_in)
     claim = Claim(output, replace_file)
     source, notes = opened(context, data) if remote is None else remote, entry_notes(context)
-    with (
-        working("fitting") as reach,
-        interruptible(counted_in, NOTHING_WRITTEN),
-        elsewhere(remote is not None),
-        unfinished(claim),
-    ):
-        release = run(
-            source,
-            known,
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=config,
-            adjacency=adjacency,
-            rows=rows,
-            ledger=counted_in,
-            dataset=dataset,
-            who=notes.who,
-            why=notes.why,
-            progress=rounds(reach),
-            insecure_seed=insecure_seed,
-        )
-        claim.save(release)
-        release = _trained(release, planned, claim.path, reach)
+    with interruptible(counted_in, NOTHING_WRITTEN), elsewhere(remote is not None), unfinished(claim):
+        with working("fitting") as reach:
+            release = run(
+                source,
+                known,
+                epsilon=epsilon,
+                delta=delta,
+                mechanism=config,
+                adjacency=adjacency,
+                rows=rows,
+                ledger=counted_in,
+                dataset=dataset,
+                who=notes.who,
+                why=notes.why,
+                progress=rounds(reach),
+                insecure_seed=insecure_seed,
+            )
+            claim.save(release)
+        release = _trained(release, planned, claim.path)
     if as_json:
         print_json({"output": str(claim.path)} | release_data(release) | {"see": SEE_CHECK})
     else:
@@ -120,8 +122,9 @@ def _public_schema(schema: Path | None, remote: Remote | None) -> Schema:
     return remote.schema
 
 
-def _trained(release: Release, planned: Plan, output: Path, reach: Reach) -> Release:
+def _trained(release: Release, planned: Plan, output: Path) -> Release:
     """The release trained as planned, kept in its file from the first step on."""
     if planned.training is None:
         return release
-    return release.train(planned.training, checkpoint=output, on_step=training(reach))
+    with working("training") as reach:
+        return release.train(planned.training, checkpoint=output, on_step=training(reach))

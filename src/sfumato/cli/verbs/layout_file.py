@@ -24,7 +24,10 @@ def layout(
     replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
-    """Settle bins and tables for several fits, so that their releases can be merged. Touches no data."""
+    """Settle what several fits ask, for releases to merge. Touches no data.
+
+    Bins and tables are the same in all of them: give the layout to each by `sfumato fit --layout`.
+    """
     from sfumato.api import load
     from sfumato.mechanisms.shared_layout import SharedLayout
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def ledger(
-    place: Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or a PostgreSQL URL.")],
+    place: Annotated[str, typer.Argument(metavar="ledger", help="The ledger: a file, or a PostgreSQL URL.")],
     dataset: Annotated[str | None, typer.Option(help="Show this data set only.")] = None,
     open_name: Annotated[
         str | None, typer.Option("--open", metavar="NAME", help="Enter a data set. Its cap is final.")
@@ -33,7 +33,10 @@ def ledger(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what was spent on each data set and what is left; open a data set; return what was never drawn."""
+    """Show what was spent on each data set, and what is left.
+
+    Or open a data set (--open), or return what was set aside and never drawn (--give-back).
+    """
     from sfumato.ledger.ledger import Ledger
 
     _check_ledger_options(open_name, give_back, dataset, {"epsilon": epsilon, "delta": delta}, adjacency or unit)

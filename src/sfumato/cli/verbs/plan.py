@@ -41,7 +41,9 @@ def plan(
     details: Annotated[bool, typer.Option("--details", help="Show too how the budget is divided, and why.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a fit would cost: what it would tell of one person, and how sure its numbers would be. Touches no data.
+    """Show what a fit would cost, and how good it would be. Touches no data.
+
+    Its cost is what it would tell of one person; how good it would be, how sure its numbers are.
 
     Without --epsilon, wishes (--max-advantage, --tpr-at, --count-within, --mean) are solved for it.
     """

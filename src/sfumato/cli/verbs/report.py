@@ -21,17 +21,19 @@ def report(
     replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
-    """Write one page about a release, which needs no network and may be published with it. Costs no privacy."""
+    """Write a page about a release, to publish with it. Costs no privacy.
+
+    It is one file, made from the release alone, and needs no network.
+    """
     from sfumato.api import load
-    from sfumato.cli.progress import counted, working
+    from sfumato.cli.progress import working
     from sfumato.files import replacing
     from sfumato.reporting.document import report as make_report
 
     claim_name(output, replace_file)
     made = load(release)
     with working("writing the report") as reach:
-        advance = counted(reach, len(made.schema.columns))
-        page = make_report(made, title=title, publisher=publisher, date=date, file=release.name, progress=advance)
+        page = make_report(made, title=title, publisher=publisher, date=date, file=release.name, progress=reach)
     with replacing(output) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
     size = output.stat().st_size

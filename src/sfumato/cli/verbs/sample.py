@@ -23,11 +23,12 @@ def sample(
         Path, typer.Option("-o", "--output", help="Where to write them: a file (.csv, .parquet, ...), or - for stdout.")
     ],
     n: Annotated[
-        int | None, typer.Option("-n", "--rows", help="How many synthetic rows; --draws has a default.", min=0)
+        int | None, typer.Option("-n", "--rows", help="How many synthetic rows; needed, but with --draws.", min=0)
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.", min=0)] = None,
     given: Annotated[
-        list[str] | None, typer.Option(help="Fix a column: --given income='>50K'. May be repeated.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="Fix a column: --given income='>50K'. May be repeated."),
     ] = None,
     where: Annotated[str | None, typer.Option(help="Keep only rows like this: --where 'age > 40'.")] = None,
     draws: Annotated[
@@ -38,6 +39,8 @@ def sample(
     as_json: Json = False,
 ) -> None:
     """Draw synthetic rows. Costs no privacy, however many.
+
+    sfumato sample people.sfumato -n 10000 -o rows.csv
 
     In text files dates are written as 2024-12-31, numbers with a decimal point, and missing cells are empty.
     """

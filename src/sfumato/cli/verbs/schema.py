@@ -25,9 +25,11 @@ def schema(
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the draft (YAML, or JSON by name).")],
     label: Annotated[str | None, typer.Option(help="The column to predict, if there is one.")] = None,
     unit: Annotated[str | None, typer.Option(help="The column that says whose rows they are, if there is one.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out. May be repeated.")
+    ] = None,
     missing: Annotated[
-        list[str] | None, typer.Option(help="A text that means missing, such as 999; may be given several times.")
+        list[str] | None, typer.Option(metavar="TEXT", help="A text that means missing, such as 999. May be repeated.")
     ] = None,
     codebook: Annotated[
         Path | None, typer.Option(help="A CSV file of public facts: column, and value or min and max.")

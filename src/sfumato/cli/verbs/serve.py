@@ -49,7 +49,11 @@ def serve(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Answer for a private table: analysts fit it from another process or machine, and cannot read a row."""
+    """Answer for a private table that analysts fit from elsewhere.
+
+    They work in another process, or on another machine, and cannot read a row. Every release is counted: --ledger and
+    --dataset are needed, and one of --socket and --listen.
+    """
     from sfumato.accounting import check_adjacency
     from sfumato.ledger.ledger import Ledger
     from sfumato.private.accounting import Adjacency as Neighbours

@@ -18,7 +18,10 @@ def studio(
     port: Annotated[int, typer.Option(help="Where to listen; a free one by default.", min=0, max=65535)] = 0,
     as_json: Json = False,
 ) -> None:
-    """Open a page that leads from a private table to a release, step by step. It is reached from this machine only."""
+    """Open a page that leads from a private table to a release.
+
+    It is reached from this machine only, and goes step by step: schema, check, epsilon, fit, report, evaluation.
+    """
     try:
         from sfumato.studio.server import serve
     except ModuleNotFoundError as error:

@@ -26,7 +26,10 @@ def update(
     delta: Delta,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the merged release, NAME.sfumato.")],
     new_people: Annotated[
-        bool, typer.Option("--new-people", help="Say that nobody in these rows is in the release already.")
+        bool,
+        typer.Option(
+            "--new-people", help="Say that nobody in these rows is in the release already; this or --rule is needed."
+        ),
     ] = False,
     rule: Annotated[
         str | None, typer.Option(help="Better: the public rule that each row was chosen by, in words.")
@@ -42,7 +45,10 @@ def update(
     replace_file: Replace = False,
     as_json: Json = False,
 ) -> None:
-    """Add rows of new people to a release: those who are in it already pay nothing. Each call spends anew."""
+    """Add rows of new people to a release. Each call spends anew.
+
+    Those who are in it already pay nothing.
+    """
     from sfumato.api import load
     from sfumato.ledger.ledger import Ledger
     from sfumato.merging import update as run

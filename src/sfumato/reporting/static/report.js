@@ -270,17 +270,28 @@ function download() {
 
 // --- begin
 
+// Do a work when there is time for it, and at the latest before the page is printed.
+function soon(work) {
+  let done = false;
+  const once = () => {
+    if (!done) work();
+    done = true;
+  };
+  later(once);
+  window.addEventListener("beforeprint", once);
+}
+
 drawAll();
 if (byId("column-choice")) {
   fillChoices(byId("column-choice"), data.columns.map((each) => each.name), 0);
   byId("column-choice").addEventListener("change", showColumn);
-  later(showColumn);
+  soon(showColumn);
 }
 if (byId("pair-one")) {
   fillChoices(byId("pair-one"), data.names, data.first[0]);
   fillChoices(byId("pair-other"), data.names, data.first[1]);
   for (const id of ["pair-one", "pair-other", "pair-within"]) byId(id).addEventListener("change", showPair);
-  later(showPair);
+  soon(showPair);
 }
 byId("download").addEventListener("click", download);
 document.documentElement.dataset.ready = Math.round(performance.now()); // milliseconds, for tests

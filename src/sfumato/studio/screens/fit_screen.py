@@ -67,9 +67,9 @@ def act(work: Work, form: Form) -> str:
         )  # beside it, if somebody was quicker
         work.report, work.evaluation, work.asked = "", "", None
 
-    work.folder.reserve(output)
-    work.output = work.reserved = output
-    work.start(commands.fit(work, choice, output, notes), then)
+    with work.folder.alone() as right:
+        work.start(commands.fit(work, choice, output, notes), then, keeps=[right])
+    work.output = output
     work.spent += 1
     return ""
 

@@ -1,4 +1,4 @@
-"""Measure what plans foresee: `python -m benchmarks.planning usefulness`, `python -m benchmarks.planning widths`.
+"""Measure what plans foresee: `python -m benchmarks.planning PART`, of usefulness, widths and correlations.
 
 Results are kept in benchmarks/planning/results, one file a part, cell by cell: a run that was stopped goes on.
 `python -m benchmarks.planning tables` prints the tables of docs/planning.md.
@@ -13,10 +13,10 @@ from typing import Any
 
 from experiments.provenance import made_by
 
-from benchmarks.planning import half_widths, page, usefulness
+from benchmarks.planning import correlation_widths, half_widths, page, usefulness
 from benchmarks.planning.page import RESULTS
 
-PARTS: dict[str, Any] = {"usefulness": usefulness, "widths": half_widths}
+PARTS: dict[str, Any] = {"usefulness": usefulness, "widths": half_widths, "correlations": correlation_widths}
 
 
 def run(name: str, releases: int) -> None:

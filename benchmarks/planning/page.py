@@ -25,7 +25,7 @@ IMAGES = "digits"  # are released by groups of columns, which have no histograms
 
 def tables() -> str:
     """All tables of the page, one after the other."""
-    parts = (width_table(), wish_table(), band_table(), verdict_table())
+    parts = (width_table(), correlation_table(), wish_table(), band_table(), verdict_table())
     return "\n\n".join("\n".join(lines) for lines in parts)
 
 
@@ -46,6 +46,27 @@ def _width_line(title: str, name: str, told: str, cells: list[list[dict[str, Any
     lacking = sum(had is None for had in all_had)
     ends = f"{min(medians):.2f} | {max(medians):.2f}" if medians else " | "
     return f"| {title} | {ends} | {lacking} of {len(all_had)} |"
+
+
+def correlation_table() -> Iterator[str]:
+    """The same of correlations where a layout has settled the tables; lines where an interval is foretold."""
+    cells = _cells("correlations")
+    names = list(next(iter(cells.values()))[0]["had"])
+    yield f"| rows | epsilon | tables | {' | '.join(name.replace(' ', ' x ') for name in names)} |"
+    yield "|---" * (3 + len(names)) + "|"
+    for key, found in cells.items():
+        if any(found[0]["foretold"].values()):
+            yield f"| {' | '.join([*key.split(), *(_correlation(found, name) for name in names)])} |"
+
+
+def _correlation(found: list[dict[str, Any]], name: str) -> str:
+    """What is foretold of a pair, how many times as wide releases were in the middle, and how many had an interval."""
+    told = found[0]["foretold"][name]
+    having = [each["had"][name] for each in found if each["had"][name] is not None]
+    if told is None:
+        return f"none; {len(having)} of {len(found)}"
+    ratio = f"{statistics.median(having) / told:.2f}" if having else "-"
+    return f"± {told:.2g}: {ratio}" + f", {len(having)} of {len(found)}" * (len(having) < len(found))
 
 
 def wish_table() -> Iterator[str]:

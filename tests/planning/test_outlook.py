@@ -38,6 +38,20 @@ def test_numbers_go_into_json_and_agree() -> None:
     assert data["verdict"]["words"] == str(meant.verdict)
 
 
+def test_correlations_are_told_where_tables_may_tell_them() -> None:
+    chosen = sf.outlook(plan())
+    told = chosen.widths.pair("age", "weight").correlation
+    assert chosen.cells()["a correlation, if bought, least ±"] == f"{told:.3g}"
+    assert f"correlations such as: age x weight ± {told:.3g}, at about the least, where" in "\n".join(chosen.lines())
+    assert chosen.data()["widths"]["correlations"]["pairs"] == [{"columns": ["age", "weight"], "half_width": told}]
+    layout = sf.SharedLayout.of(SCHEMA, epsilon=1, delta=1e-6, rows=10**6)
+    settled = sf.outlook(plan(rows=10**6, mechanism=sf.Mixture(layout=layout)), {"age": 4.5}, {"age": 3, "weight": 40})
+    assert "a correlation, ±" in settled.cells()
+    assert any(line.startswith("correlations such as: age x weight ±") for line in settled.lines())
+    assert not any("at about the least" in line for line in settled.lines())
+    assert not any("correlation" in line for line in sf.outlook(plan(mechanism=sf.Mixture(pairs=None))).lines())
+
+
 def test_few_rows_drown_and_the_words_say_so() -> None:
     meant = sf.outlook(plan(rows=30))
     assert meant.cells()["columns that drown"] == "4"  # the label is a column like all others here
@@ -55,7 +69,7 @@ def test_of_many_columns_the_first_are_listed() -> None:
     many = {"columns": {f"c{i}": {"type": "number", "min": 0, "max": 9, "step": 1} for i in range(50)}}
     lines = sf.outlook(plan(many, rows=200_000)).lines()
     assert "and 10 more columns: see --json" in lines
-    assert len(lines) == 1 + 40 + 1 + 2
+    assert len(lines) == 1 + 40 + 1 + 1 + 2
 
 
 def test_columns_in_groups_have_a_risk_and_no_verdict() -> None:

@@ -45,6 +45,7 @@ class Insider:
         self._curator = curator
         self._engines = without, with_row
         self._residuals: tuple[FloatArray, FloatArray] | None = None
+        self.totals: tuple[list[FloatArray], list[FloatArray]] = [], []  # of all answers, without noise, on each table
         self.log_ratio = 0.0
         self.repetition = 0.0
         self.log_sd = 0.0
@@ -63,6 +64,8 @@ class Insider:
         """The curator's answer, noted beside what either table's would be without noise."""
         answer = self._curator.total(name, query, mu_squared)
         absent, present = (query.answer(engine.total(query)) for engine in self._engines)
+        for exact, known in zip((absent, present), self.totals, strict=True):
+            known.append(exact.astype(np.float64))
         middle = (absent + present) / 2.0
         self.log_ratio += float(((present - absent) * (answer.values - middle) / answer.sd**2).sum())
         self.log_sd += float(np.log(answer.sd).mean())

@@ -34,6 +34,9 @@ class Wanted:
         None, help="Find epsilon: half-widths of means in their own units, like age=0.5 or age=0.5,hours=1."
     )
     guess: str | None = option(None, help="Public guesses at means, like age=40; the middle of the bins without.")
+    spread: str | None = option(
+        None, help="Public guesses at standard deviations, like age=18, for correlations where a layout settles tables."
+    )
     periods: int | None = option(None, help="Say what people pay if such a release is made in so many periods.")
     stays: int | None = option(None, help="In how many of the periods one person is at the most; in all without.")
 
@@ -41,6 +44,11 @@ class Wanted:
     def guesses(self) -> dict[str, float]:
         """Guesses at means, by column."""
         return named_numbers("--guess", self.guess)
+
+    @property
+    def spreads(self) -> dict[str, float]:
+        """Guesses at standard deviations, by column."""
+        return named_numbers("--spread", self.spread)
 
     @property
     def wishes(self) -> Wishes | None:

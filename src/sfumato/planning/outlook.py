@@ -58,6 +58,9 @@ bins, or more epsilon
             "a share (widest column), ±": _points(self.widths.share),
             "columns that drown": f"{sum(each.drowns for each in self.widths.columns)}",
         }
+        if correlations := self.widths.some_correlations():
+            told = "a correlation, ±" if self.widths.are_settled else "a correlation, if bought, least ±"
+            found[told] = _correlation(max(each.correlation for each in correlations))
         if self.widths.tables_bought is not None:
             found["pairs that drown"] = f"{self.widths.drowned_pairs} of {self.widths.pairs}"
         return found | {"fit for": self.verdict.fit_for}
@@ -86,11 +89,23 @@ bins, or more epsilon
         lines = [f"{record[0]:<34}" + "".join(f"{cell:>12}" for cell in record[1:]) for record in table]
         if len(self.widths.columns) > LISTED_COLUMNS:
             lines.append(f"and {len(self.widths.columns) - LISTED_COLUMNS} more columns: see --json")
+        lines += self._correlations()
         if drowned := self.widths.some_drowned():
             such = ", ".join(" x ".join(map(one_line, each.columns)) for each in drowned)
             lines.append(f"pairs that drown even if their tables are bought, such as: {such}")
         guessed = "" if self.widths.plan.public.rows else f" (no --rows was given: {self.widths.plan.rows} are taken)"
         return [*(line.rstrip() for line in lines), "", f"verdict: {self.verdict}{guessed}"]
+
+    def _correlations(self) -> list[str]:
+        """One line about pairs of numbers, where tables may tell how they correlate."""
+        pairs = self.widths.some_correlations()
+        told = ", ".join(
+            f"{' x '.join(map(one_line, each.columns))} ± {_correlation(each.correlation)}" for each in pairs
+        )
+        least = (
+            "" if self.widths.are_settled else ", at about the least, where noisy answers choose to buy their tables"
+        )
+        return [f"correlations such as: {told}{least}"] if pairs else []
 
     def data(self) -> dict[str, Any]:
         """The numbers, for JSON.
@@ -113,12 +128,15 @@ bins, or more epsilon
         }
 
 
-def outlook(plan: Plan, guesses: Mapping[str, float] | None = None) -> Outlook:
+def outlook(
+    plan: Plan, guesses: Mapping[str, float] | None = None, spreads: Mapping[str, float] | None = None
+) -> Outlook:
     """What a plan means: the risk for people, the widths of intervals, and what the release will be good for.
 
     Args:
         plan: Any plan.
         guesses: Public guesses at the means of columns, by name; their half-widths depend on them a little.
+        spreads: Public guesses at their standard deviations, by name, for correlations where a layout settles tables.
 
     Returns:
         The outlook.
@@ -132,7 +150,7 @@ def outlook(plan: Plan, guesses: Mapping[str, float] | None = None) -> Outlook:
         >>> f"{sf.outlook(sf.plan(schema, epsilon=1, delta=1e-6)).risk.advantage:.3f}"
         '0.094'
     """
-    widths = Widths(plan, guesses or {})
+    widths = Widths(plan, guesses or {}, spreads or {})
     return Outlook(Risk.of(plan), widths, Verdict.of(widths))
 
 
@@ -143,6 +161,15 @@ def _amount(width: float) -> str:
     ('1,120', '0.0571')
     """
     return f"{float(f'{width:.3g}'):,.12g}"
+
+
+def _correlation(width: float) -> str:
+    """A half-width of 1 says nothing: any correlation is within it of 0.
+
+    >>> _correlation(0.0312), _correlation(1.4)
+    ('0.0312', '1')
+    """
+    return _amount(min(width, 1.0))
 
 
 def _points(width: float) -> str:

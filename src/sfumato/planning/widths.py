@@ -13,9 +13,10 @@ where in a bin rows lie is not known. Where a later look goes into wide bins, a 
 error each, and what they have in common is told: the forecast is the first, about the most that it can be. How rows lie
 is a guess: evenly over bins, unless a mean is guessed.
 
-A pair's correlation comes from its table, if that is bought: noisy answers say whether, and how many others are bought
-with it. What is told is for columns in at most 16 even levels, and for a share of the tables that are looked at: about
-the least that it can be. Rows that lie unevenly make it several times as wide.
+A pair's correlation comes from its table. Where a layout has settled the tables, its noise is known (`pair_widths`).
+Otherwise noisy answers say whether the table is bought, and how many others with it. What is told then is for columns
+in at most 16 even levels, and for a share of the tables that are looked at: about the least that it can be. Rows that
+lie unevenly make it several times as wide.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from scipy.special import ndtri
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.pairs.pair_rounds import PAIR_NOTE, TABLES
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
+from sfumato.planning.pair_widths import Lying, SettledTables
 
 if TYPE_CHECKING:
     from sfumato.mechanisms import Plan
@@ -76,13 +78,19 @@ class PairWidth:
 
     Attributes:
         columns: Their names.
-        correlation: The half-width of the 95 % interval of their correlation, at about the least.
+        correlation: The half-width of the 95 % interval of their correlation, at about the least; where a layout has
+            settled the tables, as it is to be expected, and infinite where noise would leave no interval.
         drowns: Whether even a quarter of the table's cells would not stand clear of the noise.
     """
 
     columns: tuple[str, str]
     correlation: float
     drowns: bool
+
+    @property
+    def told(self) -> float | None:
+        """The half-width where there is going to be an interval that says anything; None otherwise."""
+        return self.correlation if self.correlation < 1.0 else None
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,7 @@ class Widths:
     Attributes:
         plan: What they are a forecast of.
         guesses: Means that are guessed at, by column; the middle of the bins for others.
+        spreads: Standard deviations that are guessed at, by column, for correlations; evenly over the bins for others.
 
     Example:
         >>> import sfumato as sf
@@ -104,8 +113,15 @@ class Widths:
 
     plan: Plan
     guesses: Mapping[str, float] = field(default_factory=dict)
+    spreads: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name, guess in self.spreads.items():
+            low, high = self._ordered(name).bounds
+            if not 0.0 < guess <= high - low:
+                raise ArgumentError(
+                    f"a guess at the spread of {name!r} must be above 0, up to {high - low:g}, not {guess:g}"
+                )
         for name, guess in self.guesses.items():
             low, high = self._ordered(name).bounds
             if not low <= guess <= high:
@@ -194,11 +210,52 @@ class Widths:
         Raises:
             ArgumentError: There is no such column, or the plan buys no tables.
         """
+        places = [self._place(name) for name in (first, second)]
+        if (settled := self._settled) is not None:
+            width = settled.half_width(first, second, HALF_WIDTH)
+            drowns = 4.0 * CLEAR * settled.quarter_sd(first, second) > self.plan.rows
+            return PairWidth((first, second), width, bool(drowns))
         if self._table_sd is None:
             raise ArgumentError("this plan buys no tables of pairs")
-        sizes = [self._levels[self._place(name)] for name in (first, second)]
-        spread = self._table_sd * math.sqrt(math.prod(sizes)) / self.plan.rows
+        spread = self._table_sd * math.sqrt(math.prod(self._levels[places])) / self.plan.rows
         return PairWidth((first, second), HALF_WIDTH * spread, bool(2.0 * CLEAR * spread > 1.0))
+
+    def some_correlations(self, most: int = 4) -> list[PairWidth]:
+        """The forecasts for pairs of the first columns of numbers.
+
+        Args:
+            most: How many columns, at the most.
+
+        Returns:
+            Those that may have a table; none where the plan buys no tables.
+        """
+        layout, settled = self.plan.layout, self._settled
+        if settled is None and self._table_sd is None:
+            return []
+        names = [name for name, bins in zip(layout.names, layout.bins, strict=True) if _has_mean(bins)][:most]
+        return [self.pair(*pair) for pair in combinations(names, 2) if settled is None or settled.has(*pair)]
+
+    @property
+    def are_settled(self) -> bool:
+        """Whether a layout has settled which tables are bought."""
+        return self._settled is not None
+
+    @cached_property
+    def _settled(self) -> SettledTables | None:
+        shared = getattr(self.plan.details, "settled", None)
+        if shared is None:
+            return None
+        (buying,) = self.plan.repeats(TABLES)
+        sd = math.sqrt(self.plan.public.noise_factor * len(shared.tables) / self.plan.spend(buying))
+        names = self.plan.layout.names
+        return SettledTables(
+            self.plan.layout,
+            shared,
+            sd,
+            self.plan.rows,
+            lambda place: Lying(self.guesses.get(names[place]), self.spreads.get(names[place])),
+            lambda place: self.columns[place].count / HALF_WIDTH,
+        )
 
     @cached_property
     def drowned_pairs(self) -> int:
@@ -307,7 +364,7 @@ class Widths:
         """
         if not self.are_known:
             return {}
-        bought = None
+        bought: dict[str, Any] | None = None
         if self.tables_bought is not None:
             bought = {
                 "pairs": self.pairs,
@@ -321,6 +378,12 @@ class Widths:
             "label": self.label,
             "columns": [vars(each) | {"drowns": each.drowns} for each in self.columns],
             "pairs": bought,
+            "correlations": {
+                "settled": self.are_settled,
+                "pairs": [
+                    {"columns": list(each.columns), "half_width": each.told} for each in self.some_correlations()
+                ],
+            },
         }
 
 

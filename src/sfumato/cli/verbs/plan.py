@@ -62,7 +62,7 @@ def plan(
     values = _epsilons(epsilon, wishes)
     solved = None if wishes is None else epsilon_for(known, wishes, delta=delta, **asked)
     plans = [make(known, epsilon=e, delta=delta, **asked) for e in (values if solved is None else [solved.epsilon])]
-    outlooks = [outlook(each, guesses) for each in plans]
+    outlooks = [outlook(each, guesses, asks.spreads) for each in plans]
     over = [None if asks.periods is None else Periods.of(each, asks.periods, asks.stays) for each in plans]
     if plot is not None:
         from sfumato.mechanisms.plan_plot import draw_plans, sweep

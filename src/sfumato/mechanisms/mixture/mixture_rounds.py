@@ -18,7 +18,7 @@ from sfumato.mechanisms.encodings.score_encoding import HistogramOpening, ScoreE
 from sfumato.mechanisms.mixture.affine_forecast import best_forecast, broken_stick
 from sfumato.mechanisms.pairs.pair_rounds import TABLES, can_pair, pair_notes, pair_shares
 from sfumato.mechanisms.pairs.public_tables import given_share
-from sfumato.mechanisms.shared_layout import shared_layout
+from sfumato.mechanisms.shared_layout import SharedLayout, shared_layout
 from sfumato.private.accounting import Adjacency
 from sfumato.schema.column_labels import can_unlabel, unlabelled
 
@@ -31,12 +31,14 @@ NO_SPREAD = 1e-9  # of a class whose columns are all constant: there is nothing 
 @dataclass(frozen=True)
 class MixtureDetails:
     """What a run needs to know beside its rounds: components a class (None: as many as noisy counts say will pay),
-    how columns divide the histograms' budget, and whether the label is a column like all others.
+    how columns divide the histograms' budget, whether the label is a column like all others, and the layout whose
+    tables are asked for, where one has settled them.
     """
 
     components: int | None
     histograms: HistogramOpening | None = None
     column_label: bool = False
+    settled: SharedLayout | None = None
 
 
 def plan_mixture(mechanism: Mixture, public: Public) -> Plan:
@@ -108,7 +110,7 @@ def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
         notes |= pair_notes(public, paired, tuning.pairs)
     elif paired and shared is not None:
         notes |= {"of the budget, tables of pairs": f"{paired:.0%}", "tables of the layout": len(shared.tables)}
-    details = MixtureDetails(number, opening)
+    details = MixtureDetails(number, opening, settled=shared if paired else None)
     rounds = as_rounds(shares, public.mu)
     return Plan(mechanism.name, "scores", public, public.mu, rounds, details, opening.expected_kl, notes)
 

@@ -30,8 +30,11 @@ def test_verdicts() -> None:
     remark = Remark("age", "wide", "far apart")
     assert found(age=Tally(cells=1000)).verdict == "ready"
     assert found(age=Tally(cells=1000), remarks=(remark,)).verdict == "ready, with 1 remark"
-    told = found(age=Tally(cells=1000, high=300, low=10), remarks=(remark, remark)).verdict
-    assert told == "ready, with 2 remarks; 31 % of `age` is clamped"
+    told = found(age=Tally(cells=1000, high=90, low=10), remarks=(remark, remark)).verdict
+    assert told == "ready, with 2 remarks; 10 % of `age` is clamped"
+    outside = found(age=Tally(cells=1000, high=95, low=10), remarks=(remark,))
+    assert not outside.ready
+    assert outside.verdict == "not ready: 10.5 % of `age` lies outside its bounds, and would count as a bound"
     assert found(age=Tally(cells=1000, lost=10)).ready
     lost = found(age=Tally(cells=1000, lost=11), town=Tally(cells=1000, lost=200), remarks=(remark,))
     assert not lost.ready
@@ -73,7 +76,12 @@ def test_as_data() -> None:
     assert data["patch"]["columns"]["age"]["missing"] is True
     assert data["patch"]["unconfirmed"] == ["columns.age.missing"]
     told = str(check)
-    for words in ("about 10 units", "rules: age > 3: 2 rows", "not in the schema: zip", "500 rows drawn at random"):
+    for words in (
+        "about 10 units",
+        "  age > 3: broken by 2 rows",
+        "not in the schema: zip",
+        "500 rows drawn at random",
+    ):
         assert words in told
 
 

@@ -35,6 +35,16 @@ def test_spikes_are_found(rng: np.random.Generator) -> None:
     assert shares[0] == pytest.approx(0.285, abs=0.03)
 
 
+def test_what_is_cut_off_piles_up_at_the_top(rng: np.random.Generator) -> None:
+    ages = rng.normal(60, 15, 20_000).round()
+    hints = number_hints(np.minimum(ages, 85.0))
+    assert hints.ceiling == (85.0, float((ages >= 85).mean()))
+    assert hints.ceiling in hints.spikes
+    assert number_hints(ages).ceiling is None
+    assert number_hints(np.minimum(ages, 80.0)[:50]).ceiling is None  # few
+    assert number_hints(np.minimum(rng.poisson(3, 20_000), 5) * 1.0).ceiling is None  # few levels
+
+
 def test_a_smooth_or_coarse_column_has_no_spikes(rng: np.random.Generator) -> None:
     assert number_hints(rng.normal(0, 1, 20_000)).spikes == ()
     assert number_hints(rng.poisson(30, 20_000) * 1.0).spikes == ()

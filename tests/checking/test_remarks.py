@@ -148,6 +148,9 @@ def test_atoms() -> None:
     assert "0 (30 %), 2e+06 (10 %)" in one(PAY, Tally(cells=100), hints).text
     assert remarks(PAY.model_copy(update={"atoms": (0.0, 2e6)}), Tally(cells=100), hints) == []
     assert remarks(AGE, Tally(cells=100), hints) == []  # every value has a bin of its own
+    told = "4 % of the values are 19, the largest, and far fewer are just below it; if it stands for all from there on"
+    assert one(AGE, Tally(cells=100), Hints(ceiling=(19.0, 0.04))).text.startswith(told)
+    assert remarks(AGE, Tally(cells=100), Hints(ceiling=(21.0, 0.04))) == []  # clamped
 
 
 def test_wide_bounds() -> None:

@@ -57,9 +57,9 @@ def test_an_undeclared_sign_in_a_category(rng: np.random.Generator) -> None:
 def test_ages_above_the_bounds(rng: np.random.Generator) -> None:
     frame = pd.DataFrame({"age": rng.integers(0, 95, N)})
     found = sf.check(frame, {"columns": {"age": number(0, 20, step=1)}})
-    assert found.ready
+    assert not found.ready
     assert found.columns["age"].tally.high == int((frame["age"] > 20).sum())
-    assert "of `age` is clamped" in found.verdict
+    assert "of `age` lies outside its bounds" in found.verdict
     assert found.patch.columns["age"].max == 94
     assert found.patch.unconfirmed == ("columns.age.max",)
 
@@ -92,6 +92,40 @@ def test_ten_rows_a_unit_of_which_one_counts() -> None:
     assert "4,497 rows (90 %) do not count" in texts(found)
     assert found.patch.unit is not None
     assert found.patch.unit.rows == 10
+
+
+def test_people_outside_the_schema() -> None:
+    frame = pd.DataFrame({"patient": [f"P{i % 400}" for i in range(800)], "age": [i % 90 for i in range(800)]})
+    schema = {"columns": {"age": number(0, 99, step=1)}}
+    found = sf.check(frame, schema)
+    assert found.people == "patient"
+    assert found.unmodelled == ("patient",)
+    told = "several rows share one `patient`, and the guarantee would speak of rows"
+    assert found.verdict == f"ready, with 1 remark; {told}"
+    assert "say `unit: {column: patient, rows: 2}`" in texts(found)
+    assert found.patch.dump()["unit"] == {"column": "patient", "rows": 2}
+    assert found.patch.unconfirmed == ("unit.column", "unit.rows")
+    assert sf.check(frame, schema | {"unit": {"column": "patient", "rows": 2}}).verdict == "ready"
+    assert sf.check(frame[:400], schema).verdict == "ready"  # one row each
+    assert sf.check(frame.rename(columns={"patient": "town"}), schema).verdict == "ready"
+
+
+def test_the_column_that_was_perhaps_meant(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("age\n7\n")
+    with pytest.raises(TableError, match=r"a.csv has no column 'agee'; did you mean 'age'\?$"):
+        sf.check(path, {"columns": {"agee": number(0, 9)}})
+
+
+def test_values_that_never_meet(rng: np.random.Generator) -> None:
+    frame = pd.DataFrame({"ward": rng.choice(["eye", "birth"], N, p=[0.8, 0.2]), "sex": rng.choice(["F", "M"], N)})
+    frame.loc[frame["ward"] == "birth", "sex"] = "F"
+    listed = {name: {"type": "category", "values": sorted(set(frame[name]))} for name in frame}
+    rule = "if ward == 'birth' then sex != 'M'"
+    assert f'constraints: ["{rule}"]' in texts(sf.check(frame, {"columns": listed}))
+    ruled = sf.check(frame, {"columns": listed, "constraints": [rule]})
+    assert ruled.verdict == "ready"
+    assert f"  {rule}: broken by 0 rows" in str(ruled)
 
 
 def test_rows_with_a_bad_label_are_no_rows_of_a_unit() -> None:

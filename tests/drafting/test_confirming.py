@@ -187,6 +187,8 @@ def test_every_kind_of_question_says_what_may_be_answered() -> None:
     assert [*found] == ["unit", "number", "category", "date", "codes", "left out", "fact"]
     assert found["codes"].startswith("where they are amounts: number 1..8, or 1..8 alone")
     assert "2020..2026" in found["date"]
+    assert "the bound that you would print on a form" in found["number"]
+    assert "with --unit: at one row each the noise stays the same" in found["left out"]
     assert found["fact"] == ""
 
 

@@ -214,6 +214,19 @@ def test_many_columns_are_read_in_several_passes() -> None:
     assert all(made.columns[f"c{i}"].max >= i + 1 and made.columns[f"c{i}"].missing for i in range(70))
 
 
+def test_what_is_said_of_a_unit() -> None:
+    one = pd.DataFrame({"patient": [f"P{i}" for i in range(300)], "age": [i % 90 for i in range(300)]})
+    same = "at one row each the noise stays the same, and the guarantee speaks of people"
+    assert sf.draft(one).left_out["patient"].endswith(f"if it names people, --unit takes it: {same}")
+    named = sf.draft(one, unit="patient")
+    assert named.notes == (f"patient: the unit of privacy: {same}",)
+    assert named.schema.unit is not None
+    assert named.schema.unit.rows == 1
+    few = pd.concat([one, one[:3]])
+    assert "names people with several rows: the unit of privacy, 1 row of each counts" in sf.draft(few).notes[0]
+    assert "the unit of privacy, 2 rows of each count" in sf.draft(pd.concat([one, one])).notes[0]
+
+
 def test_the_hospital() -> None:
     made = sf.draft(stays(3000), "readmitted")
     columns = made.schema.dump()["columns"]

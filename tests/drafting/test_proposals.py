@@ -94,6 +94,15 @@ def test_booleans() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "oldest", "high"),
+    [("age", 101, 120), ("age_at_visit", 119, 120), ("age", 97, 100), ("age", 130, 150), ("wage", 101, 150)],
+)
+def test_an_age_ends_where_all_do(name: str, oldest: int, high: int) -> None:
+    assert column([*range(oldest + 1)] * 2, name)["max"] == high
+    assert column([*range(oldest + 1), *[9999] * 9], name)["max"] == high
+
+
+@pytest.mark.parametrize(
     ("cells", "reason"),
     [
         ([None, None], "no cell holds anything"),

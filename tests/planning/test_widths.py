@@ -132,6 +132,12 @@ def test_neighbours_that_differ_more_cost_more(adjacency: str, factor: float) ->
     assert Widths(plan(mechanism=PLAIN, adjacency=adjacency))._sd[0] == pytest.approx(fitted.answers[0].sd[0])
 
 
+def test_a_unit_of_one_row_costs_nothing() -> None:
+    named = plan(SCHEMA | {"unit": {"column": "person", "rows": 1}})
+    assert named.mu == pytest.approx(plan().mu, rel=1e-9)
+    assert Widths(named)._sd == pytest.approx(Widths(plan())._sd, rel=1e-9)
+
+
 def test_a_unit_of_several_rows_costs_as_many_times() -> None:
     unit = SCHEMA | {"unit": {"column": "person", "rows": 3}}
     fitted = sf.fit(
@@ -178,7 +184,8 @@ def test_columns_in_groups_have_no_widths() -> None:
     [
         ("sex", "'sex' is a category: only numbers have a mean"),
         ("ill", "'ill' is the label: its classes are counted, they have no mean"),
-        ("agee", "the schema has no column 'agee'; it has 'age', 'sex', 'weight'"),
+        ("agee", "the schema has no column 'agee'; did you mean 'age'?"),
+        ("town", "the schema has no column 'town'; it has 'age', 'sex', 'weight'"),
     ],
 )
 def test_what_has_no_mean(column: str, match: str) -> None:

@@ -272,6 +272,7 @@ ERRORS: dict[str, tuple[str, list[str]]] = {
     "columns as a list": ("columns: [a, b]", ["columns"]),
     "number as a name": (with_columns("2020: {type: number, min: 0, max: 1}"), ["columns.2020"]),
     "label not a column": (with_columns(AGE, label="y"), ["label 'y'", "columns"]),
+    "label perhaps meant": (with_columns(AGE, label="agee"), ["label 'agee'", "did you mean 'age'?"]),
     "label alone": (with_columns("y: {type: category, values: [a]}", label="y"), ["label", "only column"]),
     "label may be missing": (
         with_columns(AGE, "y: {type: category, values: [a], missing: true}", label="y"),

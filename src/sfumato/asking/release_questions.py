@@ -33,6 +33,7 @@ from sfumato.asking.ways import (
     ways_of,
 )
 from sfumato.errors import ArgumentError
+from sfumato.near_names import meant
 from sfumato.schema.columns import Boolean, Listed, Number
 from sfumato.schema.conditions import Condition, parse
 from sfumato.text import one_line
@@ -283,8 +284,10 @@ class Asked:
     def check_column(self, column: str) -> None:
         """Refuse what is no column."""
         if column not in self.release.schema.columns:
+            alike = meant(str(column), self.release.schema.columns)
             known = ", ".join(map(one_line, list(self.release.schema.columns)[:10]))
-            raise ArgumentError(f"there is no column {one_line(str(column))!r}; the release has {known}")
+            hint = f"did you mean {one_line(alike)!r}?" if alike else f"the release has {known}"
+            raise ArgumentError(f"there is no column {one_line(str(column))!r}; {hint}")
 
     def check_manner(self, manner: Manner) -> None:
         """Refuse to speak of a population where rows are no independent draws of it."""

@@ -16,6 +16,7 @@ from sfumato.text import one_line, percent
 
 PRIVATE = "PRIVATE: computed from the rows, without noise. Do not publish it."
 LOST_LIMIT = 0.01  # of a column's cells: more, and a schema is not ready
+CLAMPED_LIMIT = 0.1  # of them outside the bounds: more, and the bounds are in another unit, or wrong
 FOREIGN_LIMIT = 0.5  # of them that say something the schema does not know, even where that counts as missing
 EXAMPLES_TOLD = 5
 COLUMNS_TOLD = 60  # of wide tables only those with something to say are listed
@@ -139,6 +140,7 @@ class Check:
         rules: How many rows break each rule of the schema.
         unmodelled: Columns of the table that the schema does not name.
         remarks: What to look at, in words, with the change that each proposes.
+        people: A column outside the schema that seems to name people with several rows, where no unit is named.
 
     Example:
         >>> import pandas as pd, sfumato as sf
@@ -159,6 +161,7 @@ class Check:
     rules: tuple[RuleCheck, ...] = ()
     unmodelled: tuple[str, ...] = ()
     remarks: tuple[Remark, ...] = ()
+    people: str | None = None
 
     @property
     def lost(self) -> dict[str, float]:
@@ -167,32 +170,46 @@ class Check:
 
     @property
     def ready(self) -> bool:
-        """Whether there are rows, and of no column more than one cell in a hundred fits no bin, nor does more than half
-        of one say something that the schema does not know.
+        """Whether there are rows, and of no column more than one cell in a hundred fits no bin, more than a tenth lies
+        outside the bounds, or more than half says something that the schema does not know.
         """
-        fits = all(share <= LOST_LIMIT for share in self.lost.values())
-        return self.rows > 0 and fits and all(each.foreign <= FOREIGN_LIMIT for each in self.columns.values())
+        return self.rows > 0 and not self._hindrances
 
     @property
     def verdict(self) -> str:
         """One line: ready, ready with remarks, or not ready and why."""
         if not self.rows:
             return "not ready: the table has no rows"
-        worst = sorted((-share, name) for name, share in self.lost.items() if share > LOST_LIMIT)
-        if not self.ready and not worst:
-            foreign, name = max((each.foreign, each.name) for each in self.columns.values())
-            return f"not ready: the schema does not know {percent(foreign)} of `{one_line(name)}`"
-        if not self.ready:
-            others = "1 other column" if len(worst) == 2 else f"{len(worst) - 1} other columns"
-            more = f", and more than 1 % of {others}" if len(worst) > 1 else ""
-            return f"not ready: {percent(-worst[0][0])} of `{one_line(worst[0][1])}` fits no bin{more}"
+        if self._hindrances:
+            return f"not ready: {self._hindrances[0]}"
         if not self.remarks:
             return "ready"
         told = [f"ready, with {len(self.remarks)} remark{'s' if len(self.remarks) > 1 else ''}"]
         for word, share in (("is clamped", "clamped"), ("is unknown to the schema, and missing", "foreign")):
             most, name = max((getattr(each, share), each.name) for each in self.columns.values())
             told += [f"{percent(most)} of `{one_line(name)}` {word}"] if most > LOST_LIMIT else []
+        if self.people is not None:
+            told.append(f"several rows share one `{one_line(self.people)}`, and the guarantee would speak of rows")
         return "; ".join(told)
+
+    @cached_property
+    def _hindrances(self) -> list[str]:
+        """Why a schema is not ready, what is lost first; the worst column for each reason."""
+
+        def worst(share: str, limit: float) -> list[tuple[float, str]]:
+            found = [(getattr(each, share), one_line(each.name)) for each in self.columns.values()]
+            return sorted((each for each in found if each[0] > limit), key=lambda each: (-each[0], each[1]))
+
+        told = []
+        for share, name in (lost := worst("lost", LOST_LIMIT))[:1]:
+            others = "1 other column" if len(lost) == 2 else f"{len(lost) - 1} other columns"
+            more = f", and more than 1 % of {others}" if len(lost) > 1 else ""
+            told.append(f"{percent(share)} of `{name}` fits no bin{more}")
+        for share, name in worst("clamped", CLAMPED_LIMIT)[:1]:
+            told.append(f"{percent(share)} of `{name}` lies outside its bounds, and would count as a bound")
+        for share, name in worst("foreign", FOREIGN_LIMIT)[:1]:
+            told.append(f"the schema does not know {percent(share)} of `{name}`")
+        return told
 
     @cached_property
     def patch(self) -> Schema:
@@ -216,6 +233,7 @@ class Check:
             "unit": None if self.unit is None else vars(self.unit),
             "rules": [vars(rule) for rule in self.rules],
             "unmodelled": list(self.unmodelled),
+            "people": self.people,
             "remarks": [remark.data() for remark in self.remarks],
             "patch": self.patch.dump(),
         }
@@ -227,16 +245,14 @@ class Check:
         parts = [PRIVATE, "", f"{self.rows:,} rows, {len(self.columns)} columns", "", *self._table(), ""]
         if self.unit is not None:
             parts += [_unit_line(self.unit), ""]
-        broken = ", ".join(f"{one_line(each.rule)}: {each.broken:,} rows" for each in self.rules) or "none"
-        parts += [f"rules: {broken}"]
+        parts += ["rules:", *map(_rule_line, self.rules)] if self.rules else ["rules: none"]
         if self.unmodelled:
             parts += [f"not in the schema: {', '.join(map(one_line, self.unmodelled))}"]
         if self.remarks:
             parts += ["", "remarks:", *(f"  {remark}" for remark in self.remarks)]
         if self.sampled < self.rows:
-            parts += [
-                f"  (atoms, steps, wide bounds, ids and slips were looked for in {self.sampled:,} rows drawn at random)"
-            ]
+            sought = "atoms, steps, wide bounds, ids, slips and rules"
+            parts += [f"  ({sought} were looked for in {self.sampled:,} rows drawn at random)"]
         return "\n".join([*parts, "", f"verdict: {self.verdict}"])
 
     def _table(self) -> list[str]:
@@ -254,6 +270,10 @@ class Check:
         told = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in lines]
         rest = len(self.columns) - len(shown)
         return told + ([f"and {rest} columns with nothing to remark"] if rest else [])
+
+
+def _rule_line(each: RuleCheck) -> str:
+    return f"  {one_line(each.rule)}: broken by {each.broken:,} row{'' if each.broken == 1 else 's'}"
 
 
 def _unit_line(unit: UnitCheck) -> str:

@@ -24,6 +24,7 @@ class Rules:
     spike_share: float = 0.005  # of the values that a special one is at least
     spike_height: float = 10.0  # times what its neighbours have
     neighbours: int = 4  # on either side
+    ceiling_height: float = 4.0  # times what those below it have, of the largest value: what is cut off piles up there
     most_spikes: int = 10
     levels: int = 16  # with so few different values each has a bin anyhow
     steps: float = 2.0**50  # up to the largest value: beyond them every float is a multiple
@@ -42,6 +43,7 @@ class Hints:
     """What a sample of values suggests.
 
     Attributes:
+        ceiling: The largest value with its share, where it is far more frequent than those below it.
         spikes: Values far more frequent than their neighbours, with their shares, the commonest first.
         grid: The widest of a few decimal steps on which all values lie.
         is_name: Whether nearly all values are different, as those of an id are.
@@ -49,6 +51,7 @@ class Hints:
         slips: Texts that look like slips beside common ones, each with the question in words.
     """
 
+    ceiling: tuple[float, float] | None = None
     spikes: tuple[tuple[float, float], ...] = ()
     grid: float | None = None
     is_name: bool = False
@@ -79,10 +82,11 @@ def number_hints(values: FloatArray) -> Hints:
 
 def _hints(values: FloatArray) -> Hints:
     levels, counts = np.unique(values, return_counts=True)
-    grid = _grid(levels)
+    grid, ceiling, spikes = _grid(levels), _ceiling(levels, counts), _spikes(levels, counts)
     tail = (1.0 - RULES.nearly_all) / 2.0
     return Hints(
-        spikes=_spikes(levels, counts),
+        ceiling=ceiling,
+        spikes=spikes if ceiling is None or ceiling in spikes else (*spikes, ceiling),
         grid=grid,
         is_name=grid == 1.0 and len(levels) == len(values) and _are_names(levels),
         middle=(float(np.quantile(values, tail)), float(np.quantile(values, 1.0 - tail))),
@@ -128,6 +132,16 @@ def _are_names(levels: FloatArray) -> bool:
     not all differ.
     """
     return bool(len(levels) ** 2 / 2.0 >= RULES.pairs * (levels[-1] - levels[0]))
+
+
+def _ceiling(levels: FloatArray, counts: Any) -> tuple[float, float] | None:
+    """The largest value, where values beyond it seem to be written as it."""
+    if len(levels) <= RULES.levels or counts[-1] < max(RULES.spike_share * counts.sum(), RULES.spike_height):
+        return None
+    below = float(np.median(counts[-1 - RULES.neighbours : -1]))
+    if counts[-1] < RULES.ceiling_height * below:
+        return None
+    return float(levels[-1]), float(counts[-1] / counts.sum())
 
 
 def _spikes(levels: FloatArray, counts: Any) -> tuple[tuple[float, float], ...]:

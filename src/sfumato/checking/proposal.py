@@ -53,7 +53,7 @@ def proposed(schema: Schema, remarks: Iterable[Remark]) -> Schema:
     facts: dict[str, str | None] = {}  # and the column of each: of a name with a dot the fact does not tell it
     for remark in remarks:
         if remark.kind == "unit" and remark.changes:
-            data["unit"] = data["unit"] | remark.changes
+            data["unit"] = data.get("unit", {}) | remark.changes
             facts |= {f"unit.{fact}": None for fact in remark.changes}
         elif remark.drops and remark.column in columns and _can_drop(schema, columns, remark.column):
             del columns[remark.column]

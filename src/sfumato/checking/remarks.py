@@ -68,6 +68,24 @@ def unit_remarks(unit: UnitCheck) -> list[Remark]:
     return remarks
 
 
+def people_remark(column: str, rows: int) -> Remark:
+    """What to say of a column outside the schema that names people with several rows.
+
+    Args:
+        column: Its name.
+        rows: How many rows of each to count.
+
+    Returns:
+        The remark, which proposes it as the unit.
+    """
+    name = one_line(column)
+    told = (
+        f"several rows share one {name}: without a unit the guarantee speaks of one row, not of all rows of a person; "
+        f"if {name} names people, say `unit: {{column: {name}, rows: {rows}}}`"
+    )
+    return Remark(None, "unit", told, {"column": column, "rows": rows})
+
+
 def row_remarks(rows: int, empty_rows: int, rules: tuple[RuleCheck, ...]) -> list[Remark]:
     """What to look at in whole rows."""
     remarks = []
@@ -177,8 +195,11 @@ def _stepped(found: ColumnCheck, column: Number, low: float) -> Iterator[Remark]
 
 def _atoms(found: ColumnCheck, column: Number, low: float, high: float) -> Iterator[Remark]:
     steps = math.inf if column.step is None else (high - low) / column.step
+    if steps < (column.bins or DEFAULT_BINS):  # every value has a bin of its own
+        yield from _ceiling(found, column)
+        return
     spikes = [each for each in found.hints.spikes if each[0] not in column.atoms]
-    if not spikes or steps < (column.bins or DEFAULT_BINS):
+    if not spikes:
         return
     told = ", ".join(f"{value:g} ({percent(share)})" for value, share in spikes[:EXAMPLES_TOLD])
     inside = [value for value, _ in spikes if low <= value <= high]
@@ -186,6 +207,14 @@ def _atoms(found: ColumnCheck, column: Number, low: float, high: float) -> Itera
     yield Remark(
         found.name, "atoms", f"far more frequent than values near by: {told}; name them under `atoms`", changes
     )
+
+
+def _ceiling(found: ColumnCheck, column: Number) -> Iterator[Remark]:
+    if found.hints.ceiling is None or found.hints.ceiling[0] > column.max:  # if so, it is clamped
+        return
+    value, share = found.hints.ceiling
+    told = f"{percent(share)} of the values are {value:g}, the largest, and far fewer are just below it"
+    yield Remark(found.name, "atoms", f"{told}; if it stands for all from there on, tell readers so")
 
 
 def _wide(found: ColumnCheck, column: Any, low: float, high: float) -> Iterator[Remark]:

@@ -17,13 +17,17 @@ from sfumato.checking.cell_counts import Tally, tally_cells
 from sfumato.checking.findings import Check, ColumnCheck, RuleCheck, UnitCheck
 from sfumato.checking.hints import Hints, is_on_grid, number_hints, text_hints
 from sfumato.checking.order_hints import order_remarks
-from sfumato.checking.remarks import column_remarks, row_remarks, unit_remarks
+from sfumato.checking.remarks import column_remarks, people_remark, row_remarks, unit_remarks
 from sfumato.checking.samples import RowSample, UnitSample, filterable
+from sfumato.checking.unmet_values import unmet_remarks
+from sfumato.drafting.ids import best_unit, may_name_people, names_people, rows_of_unit
+from sfumato.drafting.looks import Look
 from sfumato.engines import Local
-from sfumato.errors import ArgumentError
+from sfumato.errors import ArgumentError, TableError
 from sfumato.in_flight import in_flight, threads
+from sfumato.near_names import meant
 from sfumato.schema.columns import Date, Datetime
-from sfumato.schema.layout import Bins, Layout, OrderedBins, bins_of
+from sfumato.schema.layout import Bins, CategoryBins, Layout, OrderedBins, bins_of
 from sfumato.schema.rules import Modelling
 from sfumato.schema.schema import Number, Schema
 from sfumato.tables import open_table, texts
@@ -64,12 +68,12 @@ def check(
 
     Example:
         >>> import numpy as np, pandas as pd, sfumato as sf
-        >>> schema = {"columns": {"age": {"type": "number", "min": 0, "max": 20, "step": 1}}}
+        >>> schema = {"columns": {"age": {"type": "number", "min": 0, "max": 75, "step": 1}}}
         >>> found = sf.check(pd.DataFrame({"age": np.arange(1000) % 80}), schema)
         >>> print(found.remarks[0])
-        age: 727 cells (72.7 %) are above max 20, as far as 79, and clamped to it
+        age: 48 cells (4.8 %) are above max 75, as far as 79, and clamped to it
         >>> found
-        Check(PRIVATE, 1,000 rows, 1 columns; ready, with 1 remark; 72.7 % of `age` is clamped)
+        Check(PRIVATE, 1,000 rows, 1 columns; ready, with 1 remark; 4.8 % of `age` is clamped)
     """
     if not isinstance(engine, Local | None):
         raise ArgumentError(f"engine must be sf.Local(workers=...) or None, not {engine!r}")
@@ -99,7 +103,9 @@ class _Pass:
         self._bins = _all_bins(schema, self._layout, table)
         self._read = [*self._bins, *([] if schema.unit is None else [schema.unit.column])]
         for name in self._read:
-            table.place(name)  # what is not there is found before anything is read
+            _insist_column(table, name)  # what is not there is found before anything is read
+        others = [] if schema.unit is not None else [name for name in table.names if name not in self._read]
+        self._people = {name: Look() for name in others if may_name_people(name)}
         self._sample = RowSample(min(SAMPLE_ROWS, max(1, SAMPLED_CELLS // len(self._bins))))
         self._units = UnitSample(SAMPLE_UNITS)
 
@@ -136,8 +142,11 @@ class _Pass:
                 found, schema.columns[name], is_label=name == schema.label, is_grouped=name in grouped
             )
         ]
+        people = best_unit([name for name, look in self._people.items() if names_people(name, look)])
+        remarks += [] if people is None else [people_remark(people, rows_of_unit(self._people[people]))]
         remarks += ([] if unit is None else unit_remarks(unit)) + row_remarks(rows, empty_rows, rules)
         remarks += order_remarks(self._dates(), self._modelling.rules)
+        remarks += unmet_remarks(self._listed(), self._modelling.rules)
         return Check(
             schema=schema,
             rows=rows,
@@ -147,12 +156,16 @@ class _Pass:
             unit=unit,
             rules=rules,
             unmodelled=tuple(name for name in self._table.names if name not in self._read),
+            people=people,
             remarks=tuple(remarks),
         )
 
     def _jobs(self) -> Iterator[Callable[[], _Counted]]:
         """One piece of work a batch; rows are drawn here, in the order of the table."""
-        for batch in map(filterable, self._table.batches(self._read, self._progress)):
+        for whole in map(filterable, self._table.batches([*self._read, *self._people], self._progress)):
+            for name, look in self._people.items():
+                look.add(whole.column(name))
+            batch = whole.select(self._read)
             self._sample.add(batch)
             yield partial(self._count, batch)
 
@@ -191,6 +204,14 @@ class _Pass:
             if isinstance(self._schema.columns[name], Date | Datetime)
         }
 
+    def _listed(self) -> dict[str, tuple[CategoryBins, Any]]:
+        """The codes of each column of categories, of the sampled rows."""
+        return {
+            name: (bins, np.concatenate([code_cells(part, bins).codes for part in self._sample.column(name)]))
+            for name, bins in self._bins.items()
+            if isinstance(bins, CategoryBins) and len(self._sample)
+        }
+
     def _unit(self, named: int, nameless: int) -> UnitCheck | None:
         if self._schema.unit is None:
             return None
@@ -210,6 +231,13 @@ class _Pass:
             largest=int(largest),
             exact=self._units.rate == 1.0,
         )
+
+
+def _insist_column(table: Table, name: str) -> None:
+    """Refuse a column that is not there, and say which may be meant: a check may repeat what a file's header says."""
+    if name not in table.names and (alike := meant(name, table.names)):
+        raise TableError(f"{table.label} has no column {name!r}; did you mean {alike!r}?")
+    table.place(name)
 
 
 def broken_rows(batch: pa.RecordBatch, modelling: Modelling) -> dict[str, int]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sfumato.planning.wishes import Wishes
 
 KEY = "wishes"
+NAMED = ("--mean", "--guess")  # take numbers by column
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def refuse_repeats(args: Sequence[str]) -> None:
     """
     for flag in (each.flag for each in options_of(Wanted)):
         if sum(word == flag or word.startswith(f"{flag}=") for word in args) > 1:
-            raise ArgumentError(f"{flag} is given twice; several columns have commas between: --mean age=0.5,hours=1")
+            several = f"; several columns have commas between: {flag} age=0.5,hours=1" if flag in NAMED else ""
+            raise ArgumentError(f"{flag} is given twice{several or ', and only one would count'}")
 
 
 def wanted(context: typer.Context) -> Wanted:

@@ -36,18 +36,23 @@ VALUES_SHOWN = 40
 YES_WORDS = ("", "y", "yes")
 DROP_WORDS = ("d", "drop")
 DAYS = "2020-01-01..2026-12-31, or whole years such as 2020..2026"
+NO_END = (
+    "where there is no natural end, the bound that you would print on a form: a few rows beyond it count as the bound, "
+    "while a far wider one makes the mean noisy"
+)
 ANSWERS_BY_KIND = {  # to questions of a kind, besides yes
-    "number": "bounds such as 0..120, or what to change such as step: 5, missing: true",
+    "number": f"bounds such as 0..120, or what to change such as step: 5, missing: true; {NO_END}",
     "date": f"bounds such as {DAYS}",
     "datetime": f"bounds such as {DAYS}",
-    "duration": "bounds such as 0..240, or what to change such as step: 1 min",
+    "duration": f"bounds such as 0..240, or what to change such as step: 1 min; {NO_END}",
     "time": "what to change, such as step: 15 min",
     "category": "all its values with commas between, such as F, M; or what to change such as missing: true",
     "codes": "where they are amounts: number 1..8, or 1..8 alone, with bounds that are public; or all its values with "
     "commas between, such as 1, 2, 9; or what to change such as missing: true",
     "boolean": "what to change, such as missing: true",
     "unit": "the number of rows of one person that count, or d where every row is another person",
-    "left out": "s: later; to have such a column, draft anew with a code book, or with --unit",
+    "left out": "s: later; to have such a column, draft anew with a code book; a number of people with --unit: at one "
+    "row each the noise stays the same, and the guarantee speaks of people",
 }
 
 _LEFT_OUT = " (left out)"
@@ -255,7 +260,8 @@ def _question(schema: Schema, about: str, names: list[str], facts: list[str]) ->
 def _text(schema: Schema, about: str, names: list[str], facts: list[str]) -> str:
     columns = schema.dump()["columns"]
     if about == "unit" and schema.unit is not None:
-        return f"rows with the same {one_line(schema.unit.column)} are one person's; {schema.unit.rows} of them count"
+        count = "count" if schema.unit.rows > 1 else "counts"
+        return f"rows with the same {one_line(schema.unit.column)} are one person's; {schema.unit.rows} of them {count}"
     if about == "left out":
         return f"left out: {_listed(names, len(names))}"
     if about == "minor":

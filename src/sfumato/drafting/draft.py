@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,9 +19,10 @@ import pyarrow.compute as pc
 from sfumato.drafting.codebook import Entry, described, read_codebook
 from sfumato.drafting.ids import best_unit, names_people, rows_of_unit
 from sfumato.drafting.looks import Look
-from sfumato.drafting.proposals import propose
+from sfumato.drafting.proposals import ONE_ROW_EACH, propose
 from sfumato.drafting.sniffing import sniff
 from sfumato.errors import ArgumentError, SchemaError, TableError
+from sfumato.near_names import meant
 from sfumato.schema.schema import Schema
 from sfumato.tables import Table, open_table
 from sfumato.tables.table import Progress
@@ -127,9 +127,8 @@ def _check_names(table: Table, label: str | None, unit: str | None, drop: Collec
 
 def _refuse_name(table: Table, what: str, name: str) -> NoReturn:
     """Say which column may have been meant; where none is alike, what such a table tells of its columns."""
-    by_lower = {each.lower(): each for each in table.names}
-    if alike := get_close_matches(name.lower(), by_lower, n=1):
-        raise SchemaError(f"the {what} {name!r} is not a column of the table; did you mean {by_lower[alike[0]]!r}?")
+    if alike := meant(name, table.names):
+        raise SchemaError(f"the {what} {name!r} is not a column of the table; did you mean {alike!r}?")
     try:
         table.place(name)
     except TableError as error:
@@ -205,7 +204,7 @@ class _Draft:
         self.unconfirmed += ([] if unit else ["unit.column"]) + ["unit.rows"]
         others = [name for name in people if name != chosen]
         rows = rows_of_unit(looks[chosen])
-        self.notes.append(f"{one_line(chosen)}: names people with several rows: the unit of privacy, {rows} rows each")
+        self.notes.append(f"{one_line(chosen)}: {_unit_note(looks[chosen], rows)}")
         self.notes += [f"{one_line(name)}: names people too? --unit takes it instead" for name in others]
         return {"column": chosen, "rows": rows}
 
@@ -221,6 +220,13 @@ class _Draft:
         self.columns[name] = proposal.column
         self.unconfirmed += [f"columns.{name}.{fact}" for fact in proposal.facts]
         self.notes += [f"{one_line(name)}: {note}" for note in proposal.notes]
+
+
+def _unit_note(look: Look, rows: int) -> str:
+    if look.tally.all_differ:
+        return f"the unit of privacy: {ONE_ROW_EACH}"
+    counted = "1 row of each counts" if rows == 1 else f"{rows} rows of each count"
+    return f"names people with several rows: the unit of privacy, {counted}"
 
 
 def told(drafted: Draft) -> Iterator[str]:

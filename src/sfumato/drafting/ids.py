@@ -33,12 +33,17 @@ def names_records(name: str, look: Look) -> bool:
         return False
     # So many different whole numbers in so short a range: they were counted through.
     dense = look.filled >= (look.highs[-1] - look.lows[0]) / 2
-    return bool(dense or _KEY.search(name) or _PERSON.search(name))
+    return bool(dense or may_name_people(name))
+
+
+def may_name_people(name: str) -> bool:
+    """Whether a column is called like the id of a person."""
+    return bool(_KEY.search(name) or _PERSON.search(name))
 
 
 def names_people(name: str, look: Look) -> bool:
     """Whether a column looks like the id of a person with several rows."""
-    if not _KEY.search(name) and not _PERSON.search(name):
+    if not may_name_people(name):
         return False
     if look.tally.distinct < MANY_PEOPLE or look.tally.all_differ:
         return False

@@ -30,6 +30,8 @@ ODD_SHARE = 0.01  # of the cells, or so few of them
 ZEROS = 0.005  # of the cells: leading zeros that are no slip
 LISTED_TEXTS = 10
 YEAR = 365
+OLDEST = 120.0  # years: where an age ends, whoever is in the table
+ONE_ROW_EACH = "at one row each the noise stays the same, and the guarantee speaks of people"
 NO_DAYS = frozenset(("0001-01-01", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31"))
 
 STEP_WORDS = {86_400.0: "1d", 3600.0: "1h", 900.0: "15 min", 60.0: "1 min", 1.0: 1}
@@ -48,6 +50,7 @@ FACTS = {
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # fits in 64 bits
 _NINES = re.compile(r"-?9{2,}|-[189]")  # how a code for missing is often written
 _ZEROS = re.compile(r"0\d+")
+_AGE = re.compile(r"(^|_|-|\s)age($|_|-|\s)", re.I)
 _CODE_NAME = re.compile(
     r"(^|_|-|\s)(id|code|cd|type|class|status|zip|zip_?code|post_?code|plz|sex|gender|race|ethnicity|icd\d*|fips|naics|sic)$",
     re.I,
@@ -71,13 +74,22 @@ def propose(name: str, look: Look, is_label: bool = False) -> Proposal:
     if not look.filled or not _levels(look):
         return Proposal(None, reason="no cell holds anything; nothing is lost without it")
     if names_records(name, look):
-        why = "every cell differs, as in an id or free text: nothing to model, unless --unit takes it"
-        return Proposal(None, reason=why)
+        why = "every cell differs, as in an id or free text: nothing to model"
+        return Proposal(None, reason=f"{why}; if it names people, --unit takes it: {ONE_ROW_EACH}")
     code = _why_code(name, look)
     for column in _columns(look, is_code=bool(code)):
+        column = _of_age(name, column, look)
         if _is_understood(column):
             return Proposal(column, _facts(column), notes=(*_notes(column, code), *_slips(column, look)))
     return Proposal(None, reason=_why_not(look))
+
+
+def _of_age(name: str, column: dict[str, Any], look: Look) -> dict[str, Any]:
+    """A column; of an age, whose rounded bound would lie beyond any, with the bound that everybody knows."""
+    if column["type"] != "number" or not _AGE.search(name) or column["max"] <= OLDEST:
+        return column
+    oldest = look.highs[~np.isin(look.highs, find_sentinels(look.lows, look.highs)[0])][-1]
+    return column | {"max": OLDEST} if oldest <= OLDEST else column
 
 
 def checked(column: dict[str, Any], facts: Sequence[str], look: Look, notes: Sequence[str] = ()) -> Proposal:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.planning.risk import FALSE_ALARMS, PRIORS, Risk
 from sfumato.planning.verdict import Verdict
-from sfumato.planning.widths import LEVEL, ColumnWidth, Widths
+from sfumato.planning.widths import LEVEL, ColumnWidth, Widths, amount
 from sfumato.text import one_line, percent
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ bins, or more epsilon
             A short text each.
         """
         known = self.widths.columns[:LISTED_COLUMNS] if self.widths.are_known else ()
-        return {one_line(each.column): _amount(each.mean) for each in known if each.mean is not None}
+        return {one_line(each.column): amount(each.mean) for each in known if each.mean is not None}
 
     def lines(self) -> list[str]:
         """Column by column, and the verdict, in words.
@@ -154,22 +154,13 @@ def outlook(
     return Outlook(Risk.of(plan), widths, Verdict.of(widths))
 
 
-def _amount(width: float) -> str:
-    """Three digits, thousands apart.
-
-    >>> _amount(1123.4), _amount(0.05712)
-    ('1,120', '0.0571')
-    """
-    return f"{float(f'{width:.3g}'):,.12g}"
-
-
 def _correlation(width: float) -> str:
     """A half-width of 1 says nothing: any correlation is within it of 0.
 
     >>> _correlation(0.0312), _correlation(1.4)
     ('0.0312', '1')
     """
-    return _amount(min(width, 1.0))
+    return amount(min(width, 1.0))
 
 
 def _points(width: float) -> str:
@@ -177,5 +168,6 @@ def _points(width: float) -> str:
 
 
 def _record(each: ColumnWidth) -> tuple[str, ...]:
-    mean = "" if each.mean is None else f"± {_amount(each.mean)}"
-    return one_line(each.column), f"± {each.count:.0f}", f"± {_points(each.share)}", mean, "drowns" * each.drowns
+    mean = "" if each.mean is None else f"± {amount(each.mean)}"
+    remark = "drowns" if each.drowns else "wide mean" if each.wide_mean else ""
+    return one_line(each.column), f"± {each.count:.0f}", f"± {_points(each.share)}", mean, remark

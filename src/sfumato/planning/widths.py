@@ -34,6 +34,7 @@ from scipy.special import ndtri
 from sfumato.errors import ArgumentError
 from sfumato.mechanisms.pairs.pair_rounds import PAIR_NOTE, TABLES
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
+from sfumato.near_names import meant
 from sfumato.planning.pair_widths import Lying, SettledTables
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 HALF_WIDTH = float(ndtri(0.5 + LEVEL / 2.0))  # of an interval, in standard deviations
 CLEAR = 4.0  # standard deviations of its noise, at least, that half of a column's rows are, or the column drowns
+WIDE_MEAN = 0.05  # of the way from a mean to its nearer bound: an interval that reaches further says little
 BOUGHT = 0.3  # of the tables that are looked at; measured, see docs/planning.md
 
 
@@ -57,6 +59,7 @@ class ColumnWidth:
         share: The same, of all rows.
         mean: Of its mean, in its own units; None for what has none.
         blur: The noise on the number of rows in half of its bins, one standard deviation, over the rows there.
+        room: How far the mean, as guessed, is from its nearer bound; None for what has none.
     """
 
     column: str
@@ -65,6 +68,12 @@ class ColumnWidth:
     share: float
     mean: float | None
     blur: float
+    room: float | None = None
+
+    @property
+    def wide_mean(self) -> bool:
+        """Whether the interval of its mean is so wide that it says little."""
+        return self.mean is not None and self.room is not None and self.mean > WIDE_MEAN * self.room
 
     @property
     def drowns(self) -> bool:
@@ -312,12 +321,13 @@ class Widths:
         one[0] = 1.0
         known = bins.size - (bins.missing >= 0)
         apart = np.append(np.full(known, -1.0 / known), np.zeros(bins.size - known)) + one  # its rows less its share
-        mean = None
+        mean = room = None
         if _has_mean(bins):
-            away, blur = self._from_mean(name, bins)
+            guess, away, blur = self._from_mean(name, bins)
             mean = self._z(place, blur) * self._spread(place, away) / rows + blur
+            room = min(guess - bins.bounds[0], bins.bounds[1] - guess)
         count, share = HALF_WIDTH * self._spread(place, one), HALF_WIDTH * self._spread(place, apart) / rows
-        return ColumnWidth(name, bins.size, count, share, mean, self._spread(place, half) / (rows / 2.0))
+        return ColumnWidth(name, bins.size, count, share, mean, self._spread(place, half) / (rows / 2.0), room)
 
     def _spread(self, place: int, weights: FloatArray) -> float:
         """The standard deviation of a weighted sum of a column's bins over all classes, best estimated."""
@@ -333,21 +343,25 @@ class Widths:
         two_ways = blur > 0.0 and bool(looks) and looks[place] > 1
         return float(ndtri(1.0 - (1.0 - LEVEL) / (4.0 if two_ways else 2.0)))
 
-    def _from_mean(self, name: str, bins: OrderedBins) -> tuple[FloatArray, float]:
-        """How far the middle of each bin is from the mean, none for what is missing; and half a bin's mean width."""
+    def _from_mean(self, name: str, bins: OrderedBins) -> tuple[float, FloatArray, float]:
+        """The guessed mean, how far the middle of each bin is from it, none for what is missing; and half a bin's mean
+        width.
+        """
         middle = (bins.low + bins.high) / 2.0
         guess = self.guesses.get(name, float(middle.mean()))
         away = np.zeros(bins.size)
         away[: len(middle)] = middle - guess
-        return away, float((bins.high - bins.low).mean() / 2.0)
+        return guess, away, float((bins.high - bins.low).mean() / 2.0)
 
     def _place(self, name: str) -> int:
         layout = self.plan.layout
         if name == layout.label:
             raise ArgumentError(f"{name!r} is the label: its classes are counted, they have no mean")
         if name not in layout.names:
+            alike = meant(name, layout.names)
             known = ", ".join(map(repr, layout.names[:10])) + (", ..." if len(layout.names) > 10 else "")
-            raise ArgumentError(f"the schema has no column {name!r}; it has {known}")
+            hint = f"did you mean {alike!r}?" if alike else f"it has {known}"
+            raise ArgumentError(f"the schema has no column {name!r}; {hint}")
         return layout.names.index(name)
 
     def _ordered(self, name: str) -> OrderedBins:
@@ -376,7 +390,7 @@ class Widths:
             "level": LEVEL,
             "rows": self.rows,
             "label": self.label,
-            "columns": [vars(each) | {"drowns": each.drowns} for each in self.columns],
+            "columns": [vars(each) | {"drowns": each.drowns, "wide_mean": each.wide_mean} for each in self.columns],
             "pairs": bought,
             "correlations": {
                 "settled": self.are_settled,
@@ -385,6 +399,15 @@ class Widths:
                 ],
             },
         }
+
+
+def amount(width: float) -> str:
+    """Three digits, thousands apart.
+
+    >>> amount(1123.4), amount(0.05712)
+    ('1,120', '0.0571')
+    """
+    return f"{float(f'{width:.3g}'):,.12g}"
 
 
 def half_of(bins: int) -> FloatArray:

@@ -152,7 +152,7 @@ def read(path: str | Path) -> Release:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise ReleaseError(f"{path}: {JSON_NAME} is not valid at {one_line(where)}") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise ReleaseError(f"{path} is not a release file, or is damaged ({type(error).__name__})") from error
+        raise ReleaseError(f"{path} is not a release file, or is damaged") from error
 
 
 def _read(archive: zipfile.ZipFile, path: str | Path) -> Release:

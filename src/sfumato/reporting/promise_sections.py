@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,30 +18,11 @@ from sfumato.reporting.markup import Markup, foreign, joined, table, tag
 from sfumato.reporting.numbering import Numbering, listing, paragraph
 from sfumato.reporting.promise import promise
 from sfumato.reporting.seen_release import SeenRelease
+from sfumato.reporting.spent_for import spent_for
 from sfumato.schema.columns import Column, Listed, Number
 from sfumato.schema.layout import QUERY_ROW, ROW, SINGLE_ROWS
 from sfumato.text import one_line, percent, rounded_up
 
-SPENT_FOR = {
-    "histograms": "how many rows have each value of each column, class by class",
-    "finer bins": "the same with finer bins, where the look before found rows",
-    "moments": "how the columns go together: sums, squares and products of their scores",
-    "moments again": "the same, in the shape that the first look found",
-    "cells": "where the rows of each class lie, to cut it into cells",
-    "shapes": "the shape that the cells of a class share",
-    "points": "how many rows each cell has, and where their middle is",
-    "distances": "how far each table of columns is from the model, to choose which to buy",
-    "tables": "the chosen tables of columns",
-    "labels": "a step towards how the label follows from the columns",
-    "features": "what a kernel regression on the rows would have to know",
-    "waves": "sums of cosines and sines along random directions, on which a generator is trained",
-    "rows": "every row, projected, with noise of its own",
-    "centres": "where the middle of each class lies",
-    "centres again": "the same, around where it was last seen",
-    "shape": "how the columns of a group go together",
-    "columns": "how the columns of a group spread",
-    "summary": "where each column's rows lie",
-}
 FIGURE_SPACE = "\u2007"  # as wide as a digit, so that bars begin below each other
 VALUES_NAMED = 4  # of a category
 POWER_POINTS = 41  # of the curve of what an attacker finds
@@ -326,15 +306,11 @@ def _spent(spend: Spend, total: float) -> tuple[str, ...]:
     bar = tag("span", class_="share", style=f"width:{100 * share:.1f}%", aria_hidden="true")
     return (
         foreign(spend.name),
-        _purpose(spend.name),
+        spent_for(spend.name) or NO_NUMBER,
         number_text(float(f"{spend.sigma / spend.sensitivity:.3g}")),
         rounded_up(spend.mu, 5),
         joined([tag("span", bar, class_="shares"), f"{100 * share:.1f}".rjust(5, FIGURE_SPACE) + " %"]),
     )
-
-
-def _purpose(name: str) -> str:
-    return SPENT_FOR.get(re.sub(r" \d+$", "", name), NO_NUMBER)
 
 
 def _merged_from(numbering: Numbering, guarantee: Guarantee) -> Markup:

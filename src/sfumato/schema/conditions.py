@@ -35,7 +35,6 @@ missing breaks no comparison. So do WHERE and CHECK of SQL differ.
 from __future__ import annotations
 
 import datetime
-import difflib
 import functools
 import math
 import operator
@@ -50,6 +49,7 @@ import numpy as np
 import pandas as pd
 
 from sfumato.errors import ArgumentError
+from sfumato.near_names import meant
 from sfumato.schema.columns import (
     EPOCH_UTC,
     SECOND,
@@ -78,7 +78,6 @@ class Limits:
     depth: int = 100  # nodes, or parentheses and signs, within each other: far from the interpreter's own limit
     rounding: float = 2.0**-48  # of what is added and subtracted: a smaller difference of results is none
     shown: int = 60  # letters of a condition in a message
-    alike: int = 64  # letters of a name for which another is suggested
     listed: int = 10  # categories in a message
 
 
@@ -932,6 +931,5 @@ def _said(value: Value) -> str:
 
 def _alike(name: str, columns: Mapping[str, Column]) -> str:
     """The column that was perhaps meant."""
-    short = [column for column in columns if len(column) <= LIMITS.alike]
-    found = difflib.get_close_matches(name, short, n=1) if len(name) <= LIMITS.alike else []
-    return f"; did you mean {written_name(found[0])}?" if found else ""
+    found = meant(name, columns)
+    return f"; did you mean {written_name(found)}?" if found else ""

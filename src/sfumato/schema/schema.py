@@ -32,6 +32,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError, mo
 
 from sfumato.errors import ArgumentError, SchemaError
 from sfumato.files import replacing
+from sfumato.near_names import meant
 from sfumato.schema.columns import (
     LIMITS,
     Boolean,
@@ -226,7 +227,9 @@ class Schema(BaseModel):
         if self.label is None:
             return
         if self.label not in self.columns:
-            raise ValueError(f"label {self.label!r} is not among the columns")
+            alike = meant(self.label, self.columns)
+            hint = f"; did you mean {alike!r}?" if alike else ""
+            raise ValueError(f"label {self.label!r} is not among the columns{hint}")
         if not self.features:
             raise ValueError("the label is the only column; add the columns to be modelled")
         column = self.columns[self.label]

@@ -56,7 +56,7 @@ def test_answers_as_json(folder: Path, call: Call) -> None:
         (("quantile", "age", "half"), "between 0 and 1"),
         (("quantile", "age", "50"), "between 0 and 1"),
         (("mean", "town"), "'town' is a category"),
-        (("mean", "agee"), "there is no column 'agee'"),
+        (("mean", "agee"), "there is no column 'agee'; did you mean 'age'?"),
         (("count", "--where", "town == 'Köln'"), "town is never 'Köln'"),
         (("regress", "age"), "a formula looks like"),
         (("regress", "age ~ ill", "--kind", "x"), "'linear' or 'logistic'"),

@@ -141,6 +141,11 @@ def test_wishes_are_solved_for_epsilon(folder: Path, call: Call) -> None:
         (("--epsilon", 1, "--guess", "age=400"), "a guess at the mean of 'age' must lie between 0 and 100, not 400"),
         (("--epsilon", 1, "--stays", 2), "--stays belongs to --periods"),
         (("--mean", "age=1", "--mean", "age=2"), "--mean is given twice; several columns have commas between"),
+        (
+            ("--epsilon", 1, "--guess", "a=1", "--guess=b=2"),
+            "--guess is given twice; several columns have commas between: --guess age=0.5,hours=1",
+        ),
+        (("--count-within", 9, "--count-within", 8), "--count-within is given twice, and only one would count"),
         (("--epsilon", 1, "--periods", 0), "--periods must be a whole number from 1 to 16384, not 0"),
     ],
 )
@@ -150,6 +155,17 @@ def test_slips_get_one_line(options: tuple[object, ...], said: str, folder: Path
     assert refused.err.startswith(f"error: {said}")
     assert refused.err.count("\n") == 1
     assert refused.out == ""
+
+
+def test_a_mean_that_says_little_is_marked_and_what_helps_is_told(folder: Path, call: Call) -> None:
+    Path("s.yaml").write_text("columns: {days: {type: number, min: 0, max: 180, step: 0.1}, ill: {type: boolean}}\n")
+    said = call(*BASE[:-1], 3000, "--epsilon", 1).out
+    assert "wide mean" in next(line for line in said.splitlines() if line.startswith("days "))
+    assert "\nwide means (days): ± more than 5 % of the way" in said
+    assert " with half the range (0..90), " in said
+    (data,) = document(call(*BASE[:-1], 3000, "--epsilon", 1, "--json"))
+    assert [each["wide_mean"] for each in data["widths"]["columns"]] == [True, False]
+    assert "wide mean" not in call(*BASE[:-1], 10**6, "--epsilon", 1).out
 
 
 def test_periods(folder: Path, call: Call) -> None:

@@ -12,6 +12,7 @@ from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Json
 from sfumato.cli.releases import followed_tables, release_data, worth_lines
 from sfumato.reporting.promise import promise
+from sfumato.reporting.spent_for import spent_for
 from sfumato.text import one_line, rounded_up
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _print_release(made: Release) -> None:
     print(fill(told, TOLD_WIDTH, initial_indent=INDENT, subsequent_indent=INDENT, break_long_words=False))
     for line in worth_lines(made):
         print(f"\nWorth      {line}")
-    print("\nWhat was asked of the rows, with noise:")
+    print("\nWhat was asked of the rows, with noise (docs/mechanisms.md has more on each):")
     _print_spends(guarantee)
     for slices in guarantee.slices:
         noise = slices.sigma / slices.distance
@@ -77,7 +78,7 @@ def _print_spends(guarantee: Guarantee) -> None:
     """What each question cost; of a merged release part by part."""
     if guarantee.joint is None:
         for spend in guarantee.spends:
-            print(f"  {one_line(spend.name):<16} mu {rounded_up(spend.mu, 5)}")
+            print(f"  {one_line(spend.name):<16} mu {rounded_up(spend.mu, 5):<10} {spent_for(spend.name)}".rstrip())
         return
     for number, part in enumerate(guarantee.joint.parts, start=1):
         spent = ", ".join(f"{one_line(spend.name)} mu {rounded_up(spend.mu, 5)}" for spend in part.guarantee.spends)

@@ -50,6 +50,7 @@ def plan(
     from sfumato.api import plan as make
     from sfumato.planning.outlook import outlook
     from sfumato.planning.periods import Periods
+    from sfumato.planning.wide_means import what_helps
     from sfumato.planning.wishes import epsilon_for
     from sfumato.schema.schema import Schema
 
@@ -63,6 +64,10 @@ def plan(
     solved = None if wishes is None else epsilon_for(known, wishes, delta=delta, **asked)
     plans = [make(known, epsilon=e, delta=delta, **asked) for e in (values if solved is None else [solved.epsilon])]
     outlooks = [outlook(each, guesses, asks.spreads) for each in plans]
+
+    def replan(changed: Schema) -> Plan:
+        return make(changed, epsilon=plans[0].epsilon, delta=delta, **asked)
+
     over = [None if asks.periods is None else Periods.of(each, asks.periods, asks.stays) for each in plans]
     if plot is not None:
         from sfumato.mechanisms.plan_plot import draw_plans, sweep
@@ -74,6 +79,8 @@ def plan(
     if solved is not None:
         print(f"{solved} (at {plans[0].rows} rows{'' if rows else ', a guess: give --rows'})\n")
     _print_plans(plans, outlooks, known.label, details)
+    if len(plans) == 1 and (helps := what_helps(known, outlooks[0].widths, replan)):
+        print("\n" + "\n".join(helps))
     if told := dict.fromkeys(line for each in over if each is not None for line in each.lines()):
         print("\n" + "\n".join(told))
     print("\n".join(["", *delta_lines(delta, plans[0].rows), "No data was touched."]))

@@ -21,6 +21,7 @@ EXP_STEP = 4_610_560_255_948_314_623  # floor(2^62 exp(-2^-12))
 EXP_STEPS = 21 << LATENT_BITS  # exp(-21) < 2^-30
 TURN_BITS = 14  # phases in the table of waves
 WAVE_BITS = 15  # fractional bits of a cosine or sine
+LIMB = 1 << 24  # of a number in two: how many times LIMB it is, and the rest
 SHRINK = 1.0 - 2.0**-40  # outweighs a few roundings
 
 IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -63,3 +64,8 @@ def wave_table() -> tuple[FloatArray, FloatArray]:
     insist((cosines**2 + sines**2 <= 4.0**WAVE_BITS).all(), "a wave is higher than one")
     cosines.flags.writeable = sines.flags.writeable = False  # no row's length is looked at after this
     return cosines, sines
+
+
+def joined(told: IntArray) -> IntArray:
+    """The numbers that two limbs along a first axis stand for, as integers of Python; or those that have no limbs."""
+    return told if told.ndim == 1 else np.asarray(told[0].astype(object) * LIMB + told[1])

@@ -31,6 +31,7 @@ from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole, sliced, w
 from sfumato.release.release import Release
 from sfumato.schema.schema import Schema
 from sfumato.tables import Table, open_table
+from sfumato.whole_numbers import joined
 
 
 class HalfTheNoise(Curator):
@@ -76,7 +77,7 @@ class ScaledToTheTable(Curator):
     def total(self, name: str, request: bytes, mu_squared: float) -> Answer:
         query = decode(request)
         spend = self._budget.charge(name, query.reach.sensitivity(self._adjacency), mu_squared)
-        total = query.answer(self._engine.total(query))
+        total = joined(query.answer(self._engine.total(query)))
         sd = spend.sigma / query.weights * (1.0 + 0.01 * total.sum())
         return Answer(noisy(total, sd, self._bits), sd)
 

@@ -19,6 +19,7 @@ from sfumato.mechanisms.tuning import GroupTuning, LabelTuning
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import Reach
 from sfumato.schema.schema import Schema
+from sfumato.whole_numbers import joined
 
 
 @pytest.mark.slow
@@ -77,7 +78,7 @@ def moved(game: FitGame, seed: int) -> tuple[float, float]:
     release = job.release(curator)
     squares = []
     for _, query, answer in curator.answers:
-        absent, present = (query.answer(engine.total(query)) for engine in game._engines)
+        absent, present = (joined(query.answer(engine.total(query))) for engine in game._engines)
         squares.append(float((((present - absent) / answer.sd) ** 2).sum()))
     spends = release.guarantee.spends
     assert len(squares) == len(spends)

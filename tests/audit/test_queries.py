@@ -27,6 +27,7 @@ from sfumato.audit.queries import (
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.histograms import Histograms
 from sfumato.schema.schema import Schema
+from sfumato.whole_numbers import joined
 
 
 @pytest.mark.slow
@@ -67,7 +68,7 @@ def test_tables_and_their_distances_reach_the_bound_that_is_charged(adjacency: A
     """The two tables of their games are as far apart as any: what an audit finds is then all that could be found."""
     for make in (table_query, distance_query):
         (game,) = make(ONE, adjacency)
-        without, with_row = (game.query.answer(engine.total(game.query)) for engine in game._engines)
+        without, with_row = (joined(game.query.answer(engine.total(game.query))) for engine in game._engines)
         moved = float(np.linalg.norm((with_row - without) * game.query.weights))
         assert moved == pytest.approx(game.query.reach.sensitivity(adjacency))
 

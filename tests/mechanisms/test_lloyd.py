@@ -12,6 +12,7 @@ from sfumato.mechanisms.lloyd import move_centres
 from sfumato.mechanisms.questions import cells_at, score_image
 from sfumato.mechanisms.tuning import NoiseTuning
 from sfumato.private.queries.base import LATENT_BITS, Answer
+from sfumato.whole_numbers import joined
 
 PLACES = np.array([-1.5, -0.5, 0.5, 1.5])
 CELLS = cells_at(score_image([[PLACES]]), [np.array([[-1.0], [1.0], [9.0]])])
@@ -28,7 +29,7 @@ class Exact:
 
     def total(self, name: str, query: Any, mu_squared: float) -> Answer:
         self.asked.append((name, mu_squared))
-        total = query.answer(query.total(ROWS)).astype(float)
+        total = joined(query.answer(query.total(ROWS))).astype(float)
         return Answer(total, np.tile([self.sd, self.sd * 2.0**LATENT_BITS], len(total) // 2))
 
     def rows(self, *_: Any) -> Any:

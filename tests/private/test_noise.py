@@ -1,6 +1,7 @@
 """The sampler against exact arithmetic, and its draws against the exact law."""
 
 import math
+import tracemalloc
 from fractions import Fraction
 
 import mpmath
@@ -18,6 +19,7 @@ from sfumato.errors import ArgumentError
 from sfumato.insecure import insecure_bits
 from sfumato.private import noise
 from sfumato.private.noise import Bits, noisy, secure_bits
+from sfumato.whole_numbers import LIMB, joined
 
 FALSE_ALARM = 1e-6
 DRAWS = 1_000_000
@@ -41,8 +43,9 @@ class Scripted:
         return b"".join(word.to_bytes(8, "little") for word in self.script[first : self.taken])
 
 
-def draw(total: int, sigma: float, bits: Bits, kind: type = np.int64) -> float:
-    return float(noisy(np.array([total], dtype=kind), np.array([sigma]), bits)[0])
+def draw(total: int, sigma: float, bits: Bits, in_limbs: bool = False) -> float:
+    totals = np.array([[limb] for limb in divmod(total, LIMB)]) if in_limbs else np.array([total])
+    return float(noisy(totals, np.array([sigma]), bits)[0])
 
 
 def upper_tail(x: Fraction) -> mpmath.mpf:
@@ -326,8 +329,8 @@ def test_a_rounded_and_a_discrete_gaussian_differ_as_little_as_said(scale: float
 # Single draws against exact arithmetic
 
 
-def check_exact(total: int, sigma: float, word: int, more: int, kind: type) -> None:
-    answer = Fraction(draw(total, sigma, Scripted(word, more), kind))
+def check_exact(total: int, sigma: float, word: int, more: int, in_limbs: bool) -> None:
+    answer = Fraction(draw(total, sigma, Scripted(word, more), in_limbs))
     exact = exact_answer(total, sigma, (word, more))
     assert answer % Fraction(2) ** grid_exponent(sigma) == 0
     assert abs(answer - exact) <= abs(exact) * Fraction(1, 2**52)
@@ -338,14 +341,14 @@ def check_exact(total: int, sigma: float, word: int, more: int, kind: type) -> N
 @given(totals, sigmas, words, words)
 @settings(max_examples=some(300), deadline=None)
 def test_a_draw_is_the_exact_sum_rounded_to_the_grid(total: int, sigma: float, word: int, more: int) -> None:
-    check_exact(total, sigma, word, more, np.int64)
-    assert draw(total, sigma, Scripted(word, more), object) == draw(total, sigma, Scripted(word, more))
+    check_exact(total, sigma, word, more, in_limbs=False)
+    assert draw(total, sigma, Scripted(word, more), in_limbs=True) == draw(total, sigma, Scripted(word, more))
 
 
 @given(st.integers(-(2**68), 2**68), sigmas, words, words)
 @settings(max_examples=some(150), deadline=None)
 def test_so_is_one_of_a_total_beyond_an_int64(total: int, sigma: float, word: int, more: int) -> None:
-    check_exact(total, sigma, word, more, object)
+    check_exact(total, sigma, word, more, in_limbs=True)
 
 
 def test_every_coordinate_gets_its_own_word_sigma_and_total() -> None:
@@ -546,7 +549,38 @@ def test_a_sigma_out_of_range_is_refused(sigma: float) -> None:
 
 
 def test_wrong_types_and_shapes_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="whole numbers"):
+    with pytest.raises(ArgumentError, match="must be int64"):
         noisy(np.zeros(2), np.ones(2), secure_bits)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="one shape"):
         noisy(np.zeros(2, dtype=np.int64), np.ones(3), secure_bits)
+
+
+def peak_of_noise(total: int, together: bool = False) -> int:
+    """Bytes at the most while noise is drawn on so many numbers in limbs."""
+    many = 100_000
+    limbs = np.stack([np.full(many, total // LIMB), np.full(many, total % LIMB)])
+    sigmas = np.full(many, 1e6)
+    tracemalloc.start()
+    found = joined(limbs) if together else noisy(limbs, sigmas, insecure_bits(1))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == many
+    return peak
+
+
+def test_memory_does_not_tell_what_is_in_limbs() -> None:
+    """Python keeps small integers ready and makes large ones: of a few thousand at a time that is little."""
+    noisy(np.zeros((2, 1), np.int64), np.ones(1), insecure_bits(1))
+    assert abs(peak_of_noise(1 << 60) - peak_of_noise(0)) < 1 << 20
+
+
+def test_joined_all_at_once_they_would() -> None:
+    assert peak_of_noise(1 << 60, together=True) - peak_of_noise(0, together=True) > 2 << 20
+
+
+@pytest.mark.parametrize("sigma", [2.0**-39, 3.7, 2.0**30, 2.0**69])
+def test_limbs_are_told_like_the_numbers_that_they_stand_for(sigma: float) -> None:
+    values = np.random.default_rng(2).integers(-(1 << 60), 1 << 60, 50)
+    limbs = np.stack(np.divmod(values, LIMB)) + np.array([[-5], [5 * LIMB]])  # the same numbers in other limbs
+    sigmas = np.full(50, sigma)
+    assert noisy(limbs, sigmas, insecure_bits(3)).tolist() == noisy(values, sigmas, insecure_bits(3)).tolist()

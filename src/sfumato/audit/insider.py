@@ -30,6 +30,7 @@ from sfumato.private.curator import Engine
 from sfumato.private.queries.base import LATENT_BITS, Answer, FloatArray, Query
 from sfumato.private.slicing.law import Slices
 from sfumato.private.slicing.rows import NoisyRows, RowVectors, Whole
+from sfumato.whole_numbers import joined
 
 VIEW = 3  # numbers in an insider's view
 NOISE = slice(1, VIEW)  # of them, those about the noise
@@ -63,7 +64,7 @@ class Insider:
     def total(self, name: str, query: Query, mu_squared: float) -> Answer:
         """The curator's answer, noted beside what either table's would be without noise."""
         answer = self._curator.total(name, query, mu_squared)
-        absent, present = (query.answer(engine.total(query)) for engine in self._engines)
+        absent, present = (joined(query.answer(engine.total(query))) for engine in self._engines)
         for exact, known in zip((absent, present), self.totals, strict=True):
             known.append(exact.astype(np.float64))
         middle = (absent + present) / 2.0

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato.errors import insist
+from sfumato.whole_numbers import joined
 
 DISTANCE_PER_COORDINATE = 2.0**-900
 """Total variation distance between one coordinate of `noisy` and the ideal rounded Gaussian, at most."""
@@ -77,25 +78,24 @@ def noisy(totals: Integers, sigmas: Floats, bits: Bits) -> Floats:
     An answer is a multiple of its grid's step g, the power of two with sigma / g in [256, 512). One that needs more
     than 53 bits is rounded to a float: a function of the exact answer alone, so harmless.
 
-    Totals that are int64 must lie inside (-2^62, 2^62). That is for the caller to ensure by a public cap: it is not
-    checked here, because an error that depends on a total would leak. An array of Python's whole numbers (dtype object)
-    may hold any. The sigmas are public and checked.
+    The totals must lie inside (-2^62, 2^62). That is for the caller to ensure by a public cap: it is not checked here,
+    because an error that depends on a total would leak. Larger ones come in two limbs along a first axis, joined a few
+    at a time: Python's integers take memory by their size. The sigmas are public and checked.
 
     >>> from sfumato.insecure import insecure_bits
     >>> noisy(np.array([1000, -5]), np.array([2.0, 1e6]), insecure_bits(1)).tolist()
     [1000.53125, -1228800.0]
     """
     totals, sigmas = np.asarray(totals), np.asarray(sigmas)
-    alike = totals.dtype in (np.int64, object) and sigmas.dtype == np.float64 and totals.shape == sigmas.shape
-    insist(alike, "totals must be whole numbers and sigmas float64, both of one shape")
+    alike = sigmas.dtype == np.float64 and totals.shape in (sigmas.shape, (2, *sigmas.shape))
+    insist(alike and totals.dtype == np.int64, "totals must be int64 and sigmas float64, both of one shape")
     fits = np.all((sigmas >= SMALLEST_SIGMA) & (sigmas < LARGEST_SIGMA))
     insist(fits, "every sigma must be at least 2^-40 and below 2^70; rescale the query")
-    answers = np.empty(totals.shape)
-    flat_totals, flat_sigmas, flat_answers = totals.reshape(-1), sigmas.reshape(-1), answers.reshape(-1)
-    for start in range(0, totals.size, _CHUNK):
+    limbs, flat_sigmas, answers = totals.shape[: totals.ndim - sigmas.ndim], sigmas.reshape(-1), np.empty(sigmas.size)
+    for start in range(0, sigmas.size, _CHUNK):
         part = slice(start, start + _CHUNK)
-        flat_answers[part] = _noisy_chunk(flat_totals[part], flat_sigmas[part], bits)
-    return answers
+        answers[part] = _noisy_chunk(joined(totals.reshape(*limbs, -1)[..., part]), flat_sigmas[part], bits)
+    return answers.reshape(sigmas.shape)
 
 
 def normals(count: int, bits: Bits) -> Integers:
@@ -198,7 +198,7 @@ def _extended() -> Any:
 def _on_grid(totals: Integers, cells: Integers, exponents: NDArray[np.int32]) -> Floats:
     """g (q + cell) as a float, by way of its whole and fractional parts, so that no integer overflows.
 
-    Where g >= 1, q + cell is an int64. Where g = 2^-m < 1 it may not be, but the floor of the answer,
+    Of an int64 q + cell is one where g >= 1. Where g = 2^-m < 1 it may not be, but the floor of the answer,
     total + floor(cell 2^-m), is, and the rest is the low m bits of the cell. Either pair is a function of
     q + cell alone, hence so is the float made from it, however it rounds.
     """

@@ -20,6 +20,7 @@ from sfumato.private.accounting import Adjacency
 from sfumato.private.queries.base import Answer, Batch
 from sfumato.private.queries.group_sums import FeatureMoments
 from sfumato.progress import Step, listening
+from sfumato.whole_numbers import joined
 
 NUMBER: dict[str, Any] = {"type": "number", "min": 0, "max": 9, "step": 1}
 SCHEMA: dict[str, Any] = {
@@ -68,7 +69,7 @@ class Rows:
     def total(self, name: str, query: Any, mu_squared: float) -> Answer:
         self.asked.append((name, query, mu_squared))
         self.remaining -= mu_squared
-        return Answer(query.answer(query.total(self.batch)).astype(np.float64), 1e-6 / query.weights)
+        return Answer(joined(query.answer(query.total(self.batch))).astype(np.float64), 1e-6 / query.weights)
 
 
 def plan() -> sf.Plan:

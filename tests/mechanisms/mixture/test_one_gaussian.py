@@ -20,6 +20,7 @@ from sfumato.private.queries.group_sums import GroupSums
 from sfumato.private.queries.viewed import Viewed
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 from sfumato.schema.schema import Schema
+from sfumato.whole_numbers import joined
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Exact:
         self.queries.append(query)
         sd = self.scale * spend.sigma / query.weights
         noise = np.random.default_rng([self.seed, len(self.queries)]).standard_normal(query.weights.size)
-        return Answer(query.answer(query.total(self.batch)).astype(float) + sd * noise, sd)
+        return Answer(joined(query.answer(query.total(self.batch))).astype(float) + sd * noise, sd)
 
 
 def schema(columns: int, classes: int, bins: int = 40) -> Schema:

@@ -26,6 +26,7 @@ from sfumato.private.queries.base import (
 from sfumato.private.queries.viewed import Viewed
 from sfumato.private.slicing.rows import RowVectors
 from sfumato.schema.layout import Layout
+from sfumato.whole_numbers import joined
 
 ADD_REMOVE, LABEL, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.LABEL, Adjacency.REPLACE_ONE
 ONE = 1 << LATENT_BITS
@@ -55,12 +56,12 @@ class Case:
 
 def told(query: Query, batch: Batch) -> Ints:
     """What is told of some rows, but for the noise."""
-    return query.answer(query.total(batch)).astype(np.int64)
+    return joined(query.answer(query.total(batch))).astype(np.int64)
 
 
 def told_by(engine: Any, query: Query) -> Ints:
     """What is told of an engine's rows, but for the noise."""
-    return query.answer(engine.total(query)).astype(np.int64)
+    return joined(query.answer(engine.total(query))).astype(np.int64)
 
 
 def seen_in(layout: Layout, query: Query) -> Query:

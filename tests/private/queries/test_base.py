@@ -13,6 +13,7 @@ from tests.examples import some
 from tests.private.hunting import look_for
 from tests.private.queries.helpers import ADD_REMOVE, LABEL, REPLACE_ONE, Ints
 
+from sfumato import whole_numbers
 from sfumato.errors import ArgumentError, insist
 from sfumato.private.accounting import Adjacency
 from sfumato.private.queries import base
@@ -43,6 +44,7 @@ from sfumato.private.queries.group_sums import FeatureMoments, GroupSums, Latent
 from sfumato.private.queries.images import Cells, ColumnImage, ProjectedImage, ScoreImage
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
+from sfumato.whole_numbers import joined
 
 ROOT = math.sqrt(2.0)
 
@@ -261,7 +263,7 @@ def check_room(parts: list[tuple[int, int]]) -> None:
     held = [sum(column) for column in zip(*limbs, strict=True)]
     assert max(map(abs, held)) < 2**62
     assert all(abs(limb) < 2**62 for row in limbs for limb in row)
-    assert Sum().answer(np.array(held)).tolist() == [sum(part * often for part, often in parts)]
+    assert joined(Sum().answer(np.array(held))).tolist() == [sum(part * often for part, often in parts)]
 
 
 def test_the_most_rows_that_there_may_be_do_not_leave_an_int64() -> None:
@@ -272,6 +274,7 @@ def test_the_most_rows_that_there_may_be_do_not_leave_an_int64() -> None:
 def test_limbs_of_another_size_would(limb: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One limb alone, as 1 and 2^53 stand for, held what 2^30 rows add up to."""
     monkeypatch.setattr(base, "LIMB", limb)
+    monkeypatch.setattr(whole_numbers, "LIMB", limb)
     with pytest.raises(AssertionError):
         look_for(tables_in_parts(), check_room, 300)
 
@@ -280,7 +283,9 @@ def test_a_total_in_limbs_is_the_same_whatever_the_parts() -> None:
     values = np.random.default_rng(1).integers(-(2**45), 2**45, (50, 1)).astype(np.float64)
     apart, together = sum(map(in_limbs, values)), in_limbs(values.sum(axis=0))
     assert apart.tolist() != together.tolist()
-    assert Sum().answer(apart).tolist() == Sum().answer(together).tolist() == [sum(map(int, values[:, 0]))]
+    assert (
+        joined(Sum().answer(apart)).tolist() == joined(Sum().answer(together)).tolist() == [sum(map(int, values[:, 0]))]
+    )
 
 
 @pytest.mark.parametrize("values", [[3, -5], [-(2**63), 1], [2**63 - 1], [0]])

@@ -58,6 +58,7 @@ from sfumato.private.queries.base import (
 from sfumato.private.queries.features import FeatureImage, WithOne
 from sfumato.private.queries.group_sums import FeatureMoments
 from sfumato.private.queries.images import AffineImage, ProjectedImage
+from sfumato.whole_numbers import joined
 
 
 def query_of(rows: int = 40, dim: int = 5, width: int = 8, radius: float = 2.0) -> FeatureMoments:
@@ -311,7 +312,7 @@ class OnesBesideTheRadius(FeatureMoments):
 
     def part(self, batch: Batch) -> Ints:
         dim = self.image.dim
-        total = self.answer(super().part(batch))
+        total = joined(self.answer(super().part(batch)))
         counts = np.bincount(batch.labels, minlength=self.classes)
         total[0] = ONE**2 * len(batch)
         total[dim * (dim + 1) // 2 :][: self.classes] = ONE * counts

@@ -45,6 +45,7 @@ from sfumato.private.queries.base import (
 )
 from sfumato.private.queries.group_sums import GroupSums, Latent
 from sfumato.private.queries.images import Cells, ColumnImage, ProjectedImage, Within
+from sfumato.whole_numbers import joined
 
 
 def spreads_of(world: World, kind: Any = GroupSums, latent: Any = Latent, largest: int = LARGEST_RADIUS - 1) -> Query:
@@ -118,7 +119,7 @@ class NormsBeforeClipping(GroupSums):
     """Squared norms are those of the rows as they came."""
 
     def part(self, batch: Batch) -> Ints:
-        total = self.answer(super().part(batch)).reshape(len(self.latent.radii), -1)
+        total = joined(self.answer(super().part(batch))).reshape(len(self.latent.radii), -1)
         wide = GroupSums(replace(self.latent, radii=(LARGEST_RADIUS - 1,) * len(total)), self.shares, "norm")
         total[:, -1] = told(wide, batch).reshape(total.shape)[:, -1]
         return in_limbs(total.ravel())
@@ -128,7 +129,7 @@ class EveryCell(GroupSums):
     """A row counts in every cell of its class."""
 
     def part(self, batch: Batch) -> Ints:
-        total = self.answer(super().part(batch)).reshape(len(self.latent.radii), -1)
+        total = joined(self.answer(super().part(batch))).reshape(len(self.latent.radii), -1)
         assert self.latent.cells is not None
         classes = np.array(self.latent.cells.classes)
         return in_limbs(np.concatenate([total[classes == k].sum(axis=0) for k in classes]))

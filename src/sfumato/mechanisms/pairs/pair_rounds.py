@@ -29,7 +29,7 @@ from sfumato.models.structural_zeros import refined, rule_parts, rule_tables
 from sfumato.models.tilt import Tilt
 from sfumato.models.tilted_model import TiltedModel
 from sfumato.private.queries.base import ROW_CAP
-from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, TARGET_BITS, Distances, Tables
+from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, MOST_STEPS, TARGET_BITS, Distances, Tables
 from sfumato.schema.layout import FloatArray, IntArray, Layout
 
 DISTANCES, TABLES = "distances", "tables"  # the rounds
@@ -238,7 +238,8 @@ class Tilting:
 
     def _look(self, title: str, tables: list[tuple[int, ...]], mu_squared: float) -> list[Candidate]:
         """Noisy distances of tables from what the model expects."""
-        expected = [min(self.total.rows, ROW_CAP) * shares for shares in self.pool.expected(tables)]
+        most = min(ROW_CAP, 0.99 * MOST_STEPS / 2**TARGET_BITS / len(tables))  # what targets may add up to
+        expected = [min(self.total.rows, most) * shares for shares in self.pool.expected(tables)]
         query = self._question(tables)
         targets = [self._with_nowhere(table, cells) for table, cells in zip(tables, expected, strict=True)]
         steps = np.rint(np.concatenate(targets) * 2.0**TARGET_BITS).clip(0).astype(np.int64)

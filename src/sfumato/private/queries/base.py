@@ -27,14 +27,13 @@ from sfumato.private.accounting import Adjacency
 from sfumato.schema.layout import Layout
 from sfumato.schema.projections import FIXED_BITS as FIXED_BITS
 from sfumato.whole_numbers import LATENT_BITS as LATENT_BITS
-from sfumato.whole_numbers import SHRINK
+from sfumato.whole_numbers import LIMB, SHRINK
 
 MAP_BITS = 12  # fractional bits of a matrix that maps latent rows
 LATENT_LIMIT = (16 << LATENT_BITS) - 1  # |z| < 16, so products stay below 2^32
 MAP_LIMIT = (16 << MAP_BITS) - 1
 LARGEST_RADIUS = 1 << 32  # squared, on the latent grid, like products of two coordinates
 ROW_CAP = 1 << 36  # public: of a table. Totals of products, below 2^68, do not fit into an int64: see `Products`
-LIMB = 1 << 24
 BATCH_CAP = 1 << 20  # rows in one exact float64 product: 2^20 * 2^32 < 2^53
 CHUNK_CELLS = 1 << 21  # numbers of an image in memory at once: 16 MiB
 EXACT = 1 << 53  # whole numbers below it are exact in float64
@@ -170,7 +169,7 @@ class Query(ABC):
         """The same of rows so few that their images fit into memory and their sums in float64 are exact."""
 
     def answer(self, total: IntArray) -> IntArray:
-        """What is told of the total of all rows, with noise: a number for each weight, here the total itself."""
+        """What is told of the total of all rows, with noise: a number or its limbs for each weight, here the total."""
         return total
 
     @property
@@ -194,14 +193,13 @@ class Products(Query):
     A part is of at least one row and at most BATCH_CAP, and below 2^53. It is split by `in_limbs`, exactly, into
     quotients, rounded down, and rests from 0 on. So over all rows quotients add up to at most 2^68 / LIMB + ROW_CAP <
     2^45, and rests to less than ROW_CAP * LIMB = 2^60, whatever the parts and their order. Which limbs a total has
-    depends on the parts; the number that they stand for does not, and it alone is answered, as an integer of Python.
+    depends on the parts; the number that they stand for does not, and it alone is answered.
     """
 
     limbs = 2
 
     def answer(self, total: IntArray) -> IntArray:
-        high, low = total.reshape(2, -1).astype(object)
-        return np.asarray(high * LIMB + low)
+        return total.reshape(2, -1)
 
 
 def in_limbs(part: FloatArray) -> IntArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 from tests.reporting.conftest import SCHEMA, table
 
@@ -44,3 +46,27 @@ def test_without_a_label_means_are_by_what_was_bought(small_pool: None) -> None:
     seen = SeenRelease(made)
     assert told_class(seen) is None
     assert ("age", "ill") in {(each.column, each.by) for each in group_means(seen)}
+
+
+def test_a_price_that_many_pay_has_its_share_though_first_bins_are_wider(small_pool: None) -> None:
+    rng = np.random.default_rng(3)
+    price = rng.choice([24.9, 39.9, 59.9], 6_000, p=[0.5, 0.3, 0.2])
+    left = np.where(rng.random(6_000) < 0.4 - 0.005 * price, "yes", "no")
+    made = sf.fit(
+        pd.DataFrame({"price": price, "other": rng.integers(0, 50, 6_000), "left": left}),
+        {
+            "label": "left",
+            "columns": {
+                "price": {"type": "number", "min": 20, "max": 60, "step": 0.1},
+                "other": {"type": "number", "min": 0, "max": 50, "step": 1},
+                "left": {"type": "category", "values": ["no", "yes"]},
+            },
+        },
+        epsilon=1,
+        delta=1e-6,
+        insecure_seed=2,
+    )
+    bars = {bar.label: bar for bar in group_shares(SeenRelease(made), ["price"])[0].bars}
+    truth = (left == "yes")[price == 24.9].mean()
+    assert bars["24.9"].interval is not None
+    assert bars["24.9"].interval[0] <= truth <= bars["24.9"].interval[1]

@@ -117,10 +117,13 @@ def test_header(path: Path) -> None:
         ("a,b\n".encode("utf-16"), "is written in UTF-16; save it as UTF-8$"),
         (b'"a,b\n', "is not one line of names, with every quote closed"),
         (b"a,b\r1,2\r", r"lines end in \\n or \\r\\n$"),
-        (b"a;b\n", "is separated by ';', not by ','; say --delimiter ';', in Python delimiter=';'$"),
+        (
+            b"a;b\n",
+            "by ';', not by ','; say --delimiter ';', in Python sf.open_table.path, delimiter=';'.$",
+        ),
         (b'"a";"b"\n', "say --delimiter ';'"),
         (b'"a, b";"c"\n', "say --delimiter ';'"),
-        (b"a\tb\n", "say --delimiter 'tab', in Python delimiter='tab'$"),
+        (b"a\tb\n", "say --delimiter 'tab', in Python sf.open_table.path, delimiter='tab'.$"),
         (b"a|b\n", "say --delimiter '|'"),
     ],
 )

@@ -6,6 +6,7 @@ those of counts do not. From a long tail the mean of few rows takes most, and a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms import Plan
 
 MEANS_TOLD = 3  # one by one
+BOTH = "both"  # told only where it is better than either
 
 
 def what_helps(schema: Schema, widths: Widths, replan: Callable[[Schema], Plan]) -> list[str]:
@@ -38,7 +40,8 @@ def what_helps(schema: Schema, widths: Widths, replan: Callable[[Schema], Plan])
     names = ", ".join(one_line(each.column) for each in wide[:MEANS_TOLD]) + rest
     told = (
         f"wide means ({names}): ± more than {percent(WIDE_MEAN)} of the way from the mean to its nearer bound. "
-        "What helps: nearer honest bounds, scale: log, a coarser step, or asking for the median instead"
+        "What helps: nearer bounds where hardly anyone is beyond them, scale: log, a coarser step, or asking for the "
+        "median (quantile 0.5) instead"
     )
     figures = [_figures(schema, widths, each.column, replan) for each in wide[:MEANS_TOLD]]
     return [told, *filter(None, figures)]
@@ -46,10 +49,11 @@ def what_helps(schema: Schema, widths: Widths, replan: Callable[[Schema], Plan])
 
 def _figures(schema: Schema, widths: Widths, name: str, replan: Callable[[Schema], Plan]) -> str:
     """What the mean of one column would be known to under changes that are likely honest; '' where none helps."""
-    now, told = widths.mean(name), []
+    now, best, told = widths.mean(name), math.inf, []
     for words, changes in _changes(schema.dump()["columns"].get(name, {})):
         width = _width(schema, widths.guesses, name, changes, replan)
-        if width is not None and width < now:
+        if width is not None and width < (min(now, best) if words == BOTH else now):
+            best = min(best, width)
             told.append(f"± {amount(width)} with {words}")
     return f"  {one_line(name)}: ± {amount(now)}; {', '.join(told)}" if told else ""
 
@@ -64,7 +68,7 @@ def _changes(column: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield f"half the range ({bounds})", near
     if column.get("scale") != "log" and low >= 0:
         yield "scale: log", {"scale": "log"}
-        yield "both", near | {"scale": "log"}
+        yield BOTH, near | {"scale": "log"}
 
 
 def _width(

@@ -7,21 +7,26 @@ import re
 
 from sfumato.asking.estimate import TOO_NOISY, Estimate
 
+FIVE_DIGITS = 10_000
 NO_NUMBER = "–"  # in the place of a number that there is not
 
 
 def number_text(value: float) -> str:
-    """A number with its thousands apart.
+    """A number with its thousands apart, but for one of four digits: it may be a year.
 
-    >>> number_text(1234567.0), number_text(-0.25), number_text(12.5), number_text(math.nan)
-    ('1,234,567', '-0.25', '12.5', '–')
+    >>> number_text(1234567.0), number_text(1978.0), number_text(-0.25), number_text(12.5), number_text(math.nan)
+    ('1,234,567', '1978', '-0.25', '12.5', '–')
     """
     if not math.isfinite(value):
         return NO_NUMBER
     if float(value).is_integer():
-        return f"{value:,.0f}"
-    text = f"{value:,.{max(0, 5 - math.floor(math.log10(abs(value))))}f}"
+        return _apart(value, 0)
+    text = _apart(value, max(0, 5 - math.floor(math.log10(abs(value)))))
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _apart(value: float, digits: int) -> str:
+    return f"{value:,.{digits}f}" if abs(value) >= FIVE_DIGITS else f"{value:.{digits}f}"
 
 
 def percent_text(share: float) -> str:
@@ -49,7 +54,7 @@ def estimate_text(found: Estimate) -> str:
     """An estimate, unless it is too noisy, and its interval, kept to what is possible.
 
     >>> estimate_text(Estimate(1234.4, 5.1, (-1.0, 2468.0), 0.95, "table", (), "", "rows", (0.0, math.inf)))
-    '1,234 (0 to 2,468)'
+    '1234 (0 to 2468)'
     """
     if found.interval is None:
         return _kept(found, found.estimate)
@@ -79,4 +84,4 @@ def _kept(found: Estimate, value: float) -> str:
     kept = min(max(value, low), high)
     if found.se is None or not found.se > 0.0:
         return number_text(kept)
-    return f"{kept:,.{min(max(-math.floor(math.log10(found.se)), 0), 9)}f}"
+    return _apart(kept, min(max(-math.floor(math.log10(found.se)), 0), 9))

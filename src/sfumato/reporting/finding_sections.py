@@ -397,8 +397,8 @@ def _shares_figures(numbering: Numbering, seen: SeenRelease, shares: Sequence[Gr
     overall = float(seen.release.class_weights[told])
     yield paragraph(
         joined(["How often ", label, " is ", value]),
-        " in the groups of the columns that go with it most. The dashed line is the share of all rows. A group without "
-        "a dot cannot be told from an empty one.",
+        " in the groups of the columns that go with it most. The dashed line is the share of all rows. Of a "
+        "group without a dot noise does not tell enough: it may be empty, or share its bins with others.",
     )
     lost = [each for each in shares if all(bar.interval is None for bar in each.bars)]
     drawn = [

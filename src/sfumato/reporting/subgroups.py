@@ -7,20 +7,23 @@ none has no interval, and what no table speaks of is not told.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sfumato.asking.estimate import Estimate, Estimates
-from sfumato.asking.ratios import Ratio, ratio
+from sfumato.asking.evidence import Axis
+from sfumato.asking.ratios import ratio
 from sfumato.asking.regions import Region, spread
-from sfumato.asking.ways import piece_of, region_in
+from sfumato.asking.ways import Counted, common, region_in, ways_by
 from sfumato.reporting.classes import MISSING_NAME, OrderedClasses
 from sfumato.reporting.column_figures import Bar
 from sfumato.reporting.pair_tables import bought_pairs
 from sfumato.reporting.seen_release import SeenRelease
 from sfumato.schema.columns import Listed, Number
+from sfumato.schema.conditions import Condition
 from sfumato.text import one_line
 
 MOST_MEANS = 40  # columns whose means are told
@@ -94,22 +97,26 @@ def _pairs_for_means(seen: SeenRelease) -> Iterator[tuple[str, str]]:
 
 
 def _bars(seen: SeenRelease, label: str, told: int, name: str) -> Iterator[Bar]:
-    first = seen.first(label, name)
-    cells = first.cells((label, name))
-    is_told = spread(np.arange(first.axes[label].size) == told, (label,), cells.columns)
-    for title, region in _groups(seen, name):
-        found: Ratio = ratio(piece_of(cells, (region, is_told, is_told)), seen.manner.z())
+    columns = tuple(sorted((label, name)))
+    for title, condition, region in _groups(seen, label, name):
+
+        def question(axes: Mapping[str, Axis], where: Region | None = region, by: Any = condition) -> Counted:
+            is_told = spread(np.arange(axes[label].size) == told, (label,), columns)
+            return region_in(by, axes) if where is None else where, is_told, is_told
+
+        ways = ways_by(seen.asked.rounds, columns, [condition], question)
+        found = common([ratio(each, seen.manner.z(1.0 / len(ways))) for each in ways])
         yield Bar(title, found.estimate if found.interval is not None else math.nan, found.interval)
 
 
-def _groups(seen: SeenRelease, name: str) -> Iterator[tuple[str, Region]]:
-    classes, label = seen.classes[name], seen.release.schema.label
-    axis = seen.first(label or "", name).axes[name]
+def _groups(seen: SeenRelease, label: str, name: str) -> Iterator[tuple[str, Condition | None, Region | None]]:
+    """The groups of a column, each by a condition, which may cut bins, or by levels."""
+    classes = seen.classes[name]
     if isinstance(classes, OrderedClasses):
-        for title, condition in zip(classes.labels, classes.conditions, strict=False):
-            yield title, region_in(condition, {name: axis})
+        yield from ((title, each, None) for title, each in zip(classes.labels, classes.conditions, strict=False))
         return
+    axis = seen.first(label, name).axes[name]
     for title, levels in zip(classes.labels, classes.members, strict=False):
         if title != MISSING_NAME:
             inside = np.isin(np.arange(axis.size), axis.level[list(levels)])
-            yield title, Region((name,), inside, inside)
+            yield title, None, Region((name,), inside, inside)

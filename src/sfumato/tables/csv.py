@@ -340,7 +340,7 @@ def _refuse_other_delimiter(text: str, dialect: Dialect, path: Path) -> None:
             word = repr("tab" if other == "\t" else other)
             raise TableError(
                 f"the header of {path} is separated by {word}, not by {dialect.delimiter!r}; say --delimiter {word}, "
-                f"in Python delimiter={word}"
+                f"in Python sf.open_table(path, delimiter={word})"
             )
 
 

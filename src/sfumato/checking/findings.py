@@ -245,7 +245,8 @@ class Check:
         parts = [PRIVATE, "", f"{self.rows:,} rows, {len(self.columns)} columns", "", *self._table(), ""]
         if self.unit is not None:
             parts += [_unit_line(self.unit), ""]
-        parts += ["rules:", *map(_rule_line, self.rules)] if self.rules else ["rules: none"]
+        seen = " of those whose cells can be read" if self.lost else ""
+        parts += ["rules:", *(_rule_line(each) + seen for each in self.rules)] if self.rules else ["rules: none"]
         if self.unmodelled:
             parts += [f"not in the schema: {', '.join(map(one_line, self.unmodelled))}"]
         if self.remarks:

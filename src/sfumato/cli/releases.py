@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from sfumato.mechanisms import Plan
     from sfumato.release.release import Release
+
+WEAK = 3.3  # mu, at which the best attacker's advantage 2 Phi(mu / 2) - 1 is nine tenths
 
 
 def release_data(made: Release) -> dict[str, Any]:
@@ -37,14 +40,16 @@ def worth_lines(made: Release) -> list[str]:
     return [] if found.blur is None else [str(found)]
 
 
-def delta_lines(delta: float, rows: int) -> list[str]:
-    """A line where delta is so large that the promise leaves out whole rows."""
-    if delta * rows <= 1.0:
-        return []
-    told = (
-        f"delta {delta:g} is more than 1 / rows: even publishing {delta:.2g} of the rows as they are would keep to it"
-    )
-    return [f"{told}; take 1e-6, or less"]
+def promise_lines(planned: Plan) -> list[str]:
+    """A line for each way in which the promise is so weak that hardly anything is promised."""
+    delta, lines = planned.public.delta, []
+    if planned.mu > WEAK:
+        who = "who knows all other rows can tell nearly for certain whether one is in the table"
+        lines.append(f"epsilon {planned.epsilon:g} promises little: {who}; `sfumato plan` has the figures")
+    if delta * planned.rows > 1.0:
+        told = f"delta {delta:g} is more than 1 / rows: to publish that share of the rows as they are would keep to it"
+        lines.append(f"{told}; take 1e-6, or less")
+    return lines
 
 
 def check_apart(output: Path, merged: Sequence[Path]) -> None:

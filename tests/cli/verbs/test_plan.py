@@ -181,4 +181,5 @@ def test_periods(folder: Path, call: Call) -> None:
 def test_a_delta_that_leaves_out_whole_rows_is_told(call: Call, folder: Path) -> None:
     large = call("plan", "s.yaml", "--epsilon", 1, "--delta", 0.01, "--rows", 400)
     assert "delta 0.01 is more than 1 / rows" in large.out
+    assert "epsilon 50 promises little" in call("plan", "s.yaml", "--epsilon", 50, "--delta", 1e-6, "--rows", 400).out
     assert "is more than 1 / rows" not in call("plan", "s.yaml", "--epsilon", 1, "--delta", 0.0025, "--rows", 400).out

@@ -17,7 +17,7 @@ from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Data, Delta, Json, Mechanism, Replace, Rows
 from sfumato.cli.progress import rounds, training, working
 from sfumato.cli.reaching import reached
-from sfumato.cli.releases import delta_lines, release_data, worth_lines
+from sfumato.cli.releases import promise_lines, release_data, worth_lines
 from sfumato.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def fit(
     if as_json:
         print_json({"output": str(claim.path)} | release_data(release) | {"see": SEE_CHECK})
     else:
-        told = [*delta_lines(delta, planned.rows), *worth_lines(release), *unread_lines(release.unread), SEE_CHECK]
+        told = [*promise_lines(planned), *worth_lines(release), *unread_lines(release.unread), SEE_CHECK]
         print("\n".join([f"wrote {claim.path}", str(release.guarantee), *told]))
 
 

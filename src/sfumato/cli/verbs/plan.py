@@ -11,7 +11,7 @@ from sfumato.cli.claim import claim_name
 from sfumato.cli.mechanism_options import chosen
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Delta, Json, Mechanism, Replace, Rows
-from sfumato.cli.releases import delta_lines
+from sfumato.cli.releases import promise_lines
 from sfumato.cli.wish_options import wanted
 from sfumato.errors import ArgumentError
 from sfumato.text import one_line, rounded_up
@@ -83,7 +83,7 @@ def plan(
         print("\n" + "\n".join(helps))
     if told := dict.fromkeys(line for each in over if each is not None for line in each.lines()):
         print("\n" + "\n".join(told))
-    print("\n".join(["", *delta_lines(delta, plans[0].rows), "No data was touched."]))
+    print("\n".join(["", *promise_lines(plans[0]), "No data was touched."]))
 
 
 def _epsilons(text: str | None, wishes: Wishes | None) -> list[float]:

@@ -46,9 +46,7 @@ class ModelRows:
 
     def shares(self, where: str, by: str, among: str | None) -> tuple[list[Any], list[float]]:
         """That share in each group."""
-        counted = self.holds(among)
-        shares = pd.Series(self.holds(where))[counted].groupby(self.groups(by)[counted]).mean()
-        return shares.index.tolist(), [float(each) for each in shares]
+        return self._mean_by(pd.Series(self.holds(where)), by, among)
 
     def count(self, where: str | None) -> float:
         """How many rows of the table that would be."""
@@ -71,9 +69,11 @@ class ModelRows:
 
     def means(self, column: str, by: str, where: str | None) -> tuple[list[Any], list[float]]:
         """The mean of a column in each group."""
+        return self._mean_by(self.numbers(column), by, where)
+
+    def _mean_by(self, values: pd.Series[Any], by: str, where: str | None) -> tuple[list[Any], list[float]]:
         held = self.holds(where)
-        groups = self.groups(by)[held]
-        means = self.numbers(column)[held].groupby(groups).mean()
+        means = values[held].groupby(self.groups(by)[held]).mean()
         return means.index.tolist(), [float(each) for each in means]
 
     def correlation(self, one: str, other: str) -> float:

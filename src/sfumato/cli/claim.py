@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from sfumato.release.release import Release
 
 
-RELEASE = ".sfumato"  # what the names of releases end in
-
-
 def claim_name(path: Path, replace: bool) -> None:
     """Refuse to write over a file unasked: it may be a release, a schema confirmed by hand, or the private table.
 

@@ -42,7 +42,7 @@ def worth_lines(made: Release) -> list[str]:
 
 def promise_lines(planned: Plan) -> list[str]:
     """A line for each way in which the promise is so weak that hardly anything is promised."""
-    delta, lines = planned.public.delta, []
+    delta, lines = planned.delta, []
     if planned.mu > WEAK:
         who = "who knows all other rows can tell nearly for certain whether one is in the table"
         lines.append(f"epsilon {planned.epsilon:g} promises little: {who}; `sfumato plan` has the figures")

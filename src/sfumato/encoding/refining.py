@@ -158,17 +158,27 @@ def _sd_given(level: Level, total_variance: float) -> FloatArray:
     return np.asarray(np.sqrt(level.variances * (1.0 - share) + share**2 * total_variance))
 
 
+def _inside(starts: IntArray, runs: Level, i: int) -> IntArray:
+    """Which bins are in a run of them."""
+    end = runs.starts[i + 1] if i + 1 < len(runs.starts) else np.iinfo(np.int64).max
+    return np.flatnonzero((starts >= runs.starts[i]) & (starts < end))
+
+
+def _beside(counts: FloatArray, runs: Level, i: int) -> list[float]:
+    """How dense rows are to the left of a run, in it, and to the right; beyond the bounds there are none."""
+    density = counts.sum(axis=0) / np.maximum(runs.widths, 1.0)
+    found: list[float] = np.pad(density, 1)[i : i + 3].tolist()
+    return found
+
+
 def taper(level: Level, counts: FloatArray, i: int, cells: IntArray) -> tuple[IntArray, FloatArray]:
     """A run of bins that holds no more than noise, cut into bins that grow and thin out with the distance from its
     neighbours: whatever rows it does hold are likelier near others than anywhere between the bounds, and a few of them
     at a far bound would move a mean.
     """
-    end = level.starts[i + 1] if i + 1 < len(level.starts) else np.iinfo(np.int64).max
-    own = cells[(cells >= level.starts[i]) & (cells < end)]
+    own = cells[_inside(cells, level, i)]
     near = np.arange(len(own))
-    density = counts.sum(axis=0) / np.maximum(level.widths, 1.0)
-    left = density[i - 1] if i > 0 else 0.0
-    right = density[i + 1] if i + 1 < len(density) else 0.0
+    left, _, right = _beside(counts, level, i)
     weights = (left + NEGLIGIBLE) * (1.0 + near) ** -TAIL + (right + NEGLIGIBLE) * (len(own) - near) ** -TAIL
     doublings = 2 ** np.arange(max(len(own), 1).bit_length()) - 1
     first = np.unique(np.concatenate([doublings, len(own) - doublings]).clip(0, len(own) - 1))
@@ -188,10 +198,9 @@ def lay_out(level: Level, merged: Level, counts: FloatArray, i: int, bar: float)
     A run often holds a slope that fades into noise and nothing beyond it. A few of its rows at a far bound would move
     a mean, so that a wide spread has to be beyond noise.
     """
-    end = merged.starts[i + 1] if i + 1 < len(merged.starts) else np.iinfo(np.int64).max
-    own = np.flatnonzero((level.starts >= merged.starts[i]) & (level.starts < end))
-    density = counts.sum(axis=0) / np.maximum(merged.widths, 1.0)
-    left, right = (side if side > density[i] else 0.0 for side in np.pad(density, 1)[[i, i + 2]])
+    own = _inside(level.starts, merged, i)
+    left, here, right = _beside(counts, merged, i)
+    left, right = (side if side > here else 0.0 for side in (left, right))
     if len(own) == 1 or left + right == 0.0:
         return level.starts[own[:1]], counts[:, i, None]
     near = np.arange(len(own))

@@ -7,23 +7,22 @@ none has no interval, and what no table speaks of is not told.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sfumato.asking.estimate import Estimate, Estimates
-from sfumato.asking.evidence import Axis
-from sfumato.asking.ratios import ratio
+from sfumato.asking.evidence import Columns
+from sfumato.asking.ratios import Ratio, ratio
 from sfumato.asking.regions import Region, spread
-from sfumato.asking.ways import Counted, common, region_in, ways_by
+from sfumato.asking.ways import common, ways_of
 from sfumato.reporting.classes import MISSING_NAME, OrderedClasses
 from sfumato.reporting.column_figures import Bar
 from sfumato.reporting.pair_tables import bought_pairs
 from sfumato.reporting.seen_release import SeenRelease
 from sfumato.schema.columns import Listed, Number
-from sfumato.schema.conditions import Condition
+from sfumato.schema.conditions import Condition, Mask
 from sfumato.text import one_line
 
 MOST_MEANS = 40  # columns whose means are told
@@ -98,15 +97,18 @@ def _pairs_for_means(seen: SeenRelease) -> Iterator[tuple[str, str]]:
 
 def _bars(seen: SeenRelease, label: str, told: int, name: str) -> Iterator[Bar]:
     columns = tuple(sorted((label, name)))
-    for title, condition, region in _groups(seen, label, name):
-
-        def question(axes: Mapping[str, Axis], where: Region | None = region, by: Any = condition) -> Counted:
-            is_told = spread(np.arange(axes[label].size) == told, (label,), columns)
-            return region_in(by, axes) if where is None else where, is_told, is_told
-
-        ways = ways_by(seen.asked.rounds, columns, [condition], question)
-        found = common([ratio(each, seen.manner.z(1.0 / len(ways))) for each in ways])
+    is_told = spread(np.arange(seen.first(label, name).axes[label].size) == told, (label,), columns)
+    for title, condition, levels in _groups(seen, label, name):
+        found = _share(seen, columns, is_told, condition, levels)
         yield Bar(title, found.estimate if found.interval is not None else math.nan, found.interval)
+
+
+def _share(
+    seen: SeenRelease, columns: Columns, is_told: Mask, condition: Condition | None, levels: Region | None
+) -> Ratio:
+    """The share of the told class in a group."""
+    ways = ways_of(seen.asked.rounds, columns, condition, lambda region: (levels or region, is_told, is_told))
+    return common([ratio(each, seen.manner.z(1.0 / len(ways))) for each in ways])
 
 
 def _groups(seen: SeenRelease, label: str, name: str) -> Iterator[tuple[str, Condition | None, Region | None]]:

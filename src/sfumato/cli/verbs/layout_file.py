@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.claim import RELEASE, claim_name
+from sfumato.cli.claim import claim_name
 from sfumato.cli.output import print_json
 from sfumato.cli.parameters import Adjacency, Json, Replace
 from sfumato.errors import ArgumentError
+
+RELEASE = ".sfumato"  # what the names of releases end in
 
 
 def layout(

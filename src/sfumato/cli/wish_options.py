@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sfumato.planning.wishes import Wishes
 
 KEY = "wishes"
-NAMED = ("--mean", "--guess")  # take numbers by column
+NAMED = ("--mean", "--guess", "--spread")  # take numbers by column
 
 
 @dataclass(frozen=True)

@@ -360,3 +360,14 @@ def test_matching_gives_each_class_its_own_components() -> None:
     assert (first.means.tolist(), first.scales.tolist()) == ([1.0, 3.0], [2.0, 4.0])
     assert (second.weights.tolist(), second.means.tolist(), second.scales.tolist()) == ([1.0], [5.0], [6.0])
     assert Scores(columns).columns[0].law(1) is STANDARD
+
+
+def test_bins_of_short_numbers_are_those_of_the_same_long_ones() -> None:
+    """Also at the edges themselves, one step below them and one above."""
+    rng = np.random.default_rng(0)
+    column = ColumnScores(rng.permutation(40), rng.dirichlet(np.full(40, 0.3), size=2) + 1e-9)
+    for k in range(2):
+        edges = column.edges[k][1:-1].astype(np.float32)
+        near = [np.nextafter(edges, np.float32(to)) for to in (-np.inf, np.inf)]
+        short = np.concatenate([edges, *near, rng.normal(size=1000).astype(np.float32)])
+        np.testing.assert_array_equal(column.codes_at(short, k), column.codes_at(short.astype(float), k))

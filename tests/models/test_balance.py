@@ -70,3 +70,16 @@ def test_it_takes_many_rows_a_second() -> None:
     start = time.process_time()
     balanced(places, np.bincount(places.ravel(), minlength=256 * len(tables)) / 2, 50_000, rng)
     assert 50_000 / (time.process_time() - start) > 10_000  # an idle machine does 100,000
+
+
+def test_what_cells_have_too_many_of_is_taken_back() -> None:
+    places = pairs(4000)
+    wanted = np.bincount(places.ravel(), minlength=83) / 2
+    ahead = np.where(np.arange(83) % 2, 10.0, -10.0)
+    rows = {
+        name: balanced(places, wanted, 2000, np.random.default_rng(1), each)
+        for name, each in (("ahead", ahead), ("alone", None))
+    }
+    off = {name: np.bincount(places[which].ravel(), minlength=83) - wanted for name, which in rows.items()}
+    assert np.abs(off["alone"]).mean() < 3
+    assert (off["ahead"] * ahead)[wanted > 50].mean() < -50

@@ -100,3 +100,12 @@ def test_merged_tables_give_rows_the_same_weights(most: int, monkeypatch: pytest
 def test_no_tables_are_merged_to_none() -> None:
     made = Tilt((np.arange(2),), 2, (), np.zeros(0))
     assert made.merged().tables == ()
+
+
+def test_places_by_row_are_the_same() -> None:
+    rng = np.random.default_rng(0)
+    levels = tuple(np.arange(size) for size in (5, 3, 7))
+    made = Tilt(levels, 2, (), np.zeros(0)).with_tables([(0, 1), (2, 0, 3), (1,), (3, 2)])
+    codes = [rng.integers(0, len(level), 10_000) for level in levels]
+    found = made.levels_of(codes, rng.integers(0, 2, 10_000))
+    np.testing.assert_array_equal(made.places_by_row(found, [2, 0, 1]), made.places(found, [2, 0, 1]).T)

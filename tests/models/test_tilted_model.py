@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial import cKDTree
 from scipy.stats import chi2
 from tests.models.small_mixtures import SIZES, cells, frame, log_mixture, mixture, schema, shares, tilt, tilted
 from tests.release.files import with_arrays, with_facts
@@ -21,6 +22,8 @@ import sfumato as sf
 from sfumato.errors import ArgumentError, ReleaseError
 from sfumato.models import CodedRows, MixtureModel, Tilt, TiltedModel
 from sfumato.models import tilted_model as module
+from sfumato.models.balance import balanced
+from sfumato.models.chains import Chains, Rows
 from sfumato.schema.layout import FloatArray, Layout
 from sfumato.schema.schema import Schema
 
@@ -162,6 +165,73 @@ def test_no_row_is_repeated_and_levels_are_as_expected() -> None:
     levels = model.tilt.levels_of([c.to_numpy() for c in codes], np.zeros(ROWS, int))
     found = np.bincount(model.tilt.places(levels).ravel(), minlength=model.tilt.cells)
     assert np.abs(found - ROWS * model.expected).max() < 12
+
+
+def in_pieces(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """Samples of so many rows at a time, for which all candidates are moved on."""
+    monkeypatch.setattr(module, "DRAWING", module.Drawing(at_once=rows, fewest=rows))
+
+
+@pytest.mark.half
+@each
+def test_rows_of_candidates_that_are_moved_on_have_the_shares_of_all_cells(
+    variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_pieces(monkeypatch, 500)
+    release = made(variant)
+    assert excess(counted(release, release.sample(ROWS, seed=1)), truth(release)) < 1
+
+
+def drawn_in_pieces(rows: int, pieces: int, seed: int) -> FloatArray:
+    """(rows, 3): values of the continuous model."""
+    columns, _ = continuous().draw(rows * pieces, np.random.default_rng(seed))
+    return np.stack([column.to_numpy(float) for column in columns], axis=1)
+
+
+def likeness(found: FloatArray, pieces: int) -> float:
+    """How near rows of a piece have one in the piece before, over how near in one far from it: 1 by chance."""
+    parts = found.reshape(pieces, -1, found.shape[1])
+    nearest = [cKDTree(parts[i]).query(parts[i + 1])[0].mean() for i in range(pieces - 1)]
+    far = [cKDTree(parts[i]).query(parts[(i + pieces // 2) % pieces])[0].mean() for i in range(pieces - 1)]
+    return float(np.mean(nearest) / np.mean(far))
+
+
+def test_rows_that_were_put_out_do_not_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Next to none is one of those before, and rows of the next piece are no nearer than those of pieces far away."""
+    in_pieces(monkeypatch, 500)
+    found = drawn_in_pieces(500, 12, 0)
+    assert len(np.unique(found.round(5), axis=0)) > 0.98 * len(found)  # a tilt so strong refuses most steps
+    assert likeness(found, 12) > 0.9
+    honest = Chains.sweep
+
+    def lazy(self: Chains, rows: Rows, tilt: Tilt, rng: np.random.Generator) -> float:
+        """Moves one row in four."""
+        some = rng.permutation(len(rows))[: len(rows) // 4]
+        part = rows.take(some)
+        share = honest(self, part, tilt, rng)
+        rows.put(some, part)
+        return share
+
+    monkeypatch.setattr(Chains, "sweep", lazy)
+    stuck = drawn_in_pieces(500, 12, 0)
+    assert len(np.unique(stuck.round(5), axis=0)) < 0.8 * len(stuck)
+    assert likeness(stuck, 12) < 0.8
+
+
+def test_tables_of_all_pieces_together_come_out_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one piece has too many of, the next has less of; where each piece is on its own, errors add up."""
+
+    def off() -> float:
+        found = np.minimum((drawn_in_pieces(200, 40, 3) * 512).astype(int), 511)
+        levels = model.tilt.levels_of(list(found.T), np.zeros(len(found), int))
+        counts = np.bincount(model.tilt.places(levels).ravel(), minlength=model.tilt.cells)
+        return float(np.abs(counts - len(found) * model.expected).max())
+
+    in_pieces(monkeypatch, 200)
+    model = continuous()
+    together = off()
+    monkeypatch.setattr(module, "balanced", lambda places, wanted, n, rng, ahead: balanced(places, wanted, n, rng))
+    assert together < 8 < off()
 
 
 # --- scoring

@@ -150,6 +150,19 @@ class ColumnScores:
         return tuple(Thresholds(row[1:-1]) for row in self.edges)
 
     @cached_property
+    def _short_edges(self) -> tuple[Thresholds, ...]:
+        """The same for numbers of single precision: each edge rounded up to one of them, which changes no answer."""
+        found = []
+        for row in self.edges:
+            near = row[1:-1].astype(np.float32)
+            found.append(Thresholds(np.where(near < row[1:-1], np.nextafter(near, np.float32(np.inf)), near)))
+        return tuple(found)
+
+    @cached_property
+    def _short_order(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        return self.order.astype(np.int32)
+
+    @cached_property
     def in_order(self) -> FloatArray:
         """The score of each bin, in the latent order."""
         return ndtri((self.cdf[:, :-1] + self.cdf[:, 1:]) / 2.0)
@@ -196,9 +209,12 @@ class ColumnScores:
         place = np.minimum(self._shares[k].not_above(u), len(self.order) - 1)
         return self.order[place], self._position(u, place, k)
 
-    def codes_at(self, latent: FloatArray, k: int) -> IntArray:
-        """The bin that each latent value of class k falls in: `bins_at` by thresholds, which is faster."""
-        return self.order.take(self._inner_edges[k].not_above(latent))
+    def codes_at(self, latent: np.ndarray[Any, Any], k: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """The bin that each latent value of class k, in single or double precision, falls in: `bins_at` by thresholds,
+        which is faster.
+        """
+        edges = self._short_edges[k] if latent.dtype == np.float32 else self._inner_edges[k]
+        return self._short_order.take(edges.not_above(latent))
 
     def position_in(self, latent: FloatArray, codes: IntArray, k: int) -> FloatArray:
         """How far into its bin, which is known, each latent value of class k is (0 to 1)."""

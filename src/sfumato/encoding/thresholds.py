@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from sfumato.schema.layout import FloatArray, IntArray
+from sfumato.schema.layout import IntArray
 
-MOST_BUCKETS = 1 << 12
+MOST_BUCKETS = 1 << 16
 FEW_IN_BUCKET = 1  # threshold in a bucket: buckets are halved until none has more
 MANY_IN_BUCKET = 6  # where one still has more, a binary search takes less time
 
@@ -21,7 +23,7 @@ class Thresholds:
         thresholds: In order; they may be infinite.
     """
 
-    def __init__(self, thresholds: FloatArray) -> None:
+    def __init__(self, thresholds: np.ndarray[Any, Any]) -> None:
         self.thresholds = thresholds
         finite = thresholds[np.isfinite(thresholds)]
         self._low, self._high = (float(finite[0]), float(finite[-1])) if len(finite) else (0.0, 0.0)
@@ -30,17 +32,17 @@ class Thresholds:
             self._buckets *= 2
             self._in_one = int(np.bincount(self._bucket(thresholds)).max())
         counts = np.bincount(self._bucket(thresholds), minlength=self._buckets + 1)
-        self._before = np.cumsum(counts) - counts
+        self._before = (np.cumsum(counts) - counts).astype(np.int32)
         self._next = np.append(thresholds, np.nan)  # nothing is above what comes after the last one
 
-    def _bucket(self, x: FloatArray) -> IntArray:
+    def _bucket(self, x: np.ndarray[Any, Any]) -> IntArray:
         scale = self._buckets / (self._high - self._low) if self._low < self._high else 0.0
         away = np.clip(x, self._low, self._high)
         away -= self._low
         away *= scale
         return away.astype(np.intp)
 
-    def not_above(self, x: FloatArray) -> IntArray:
+    def not_above(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """How many thresholds are not above each number, none of which is NaN."""
         if self._in_one > MANY_IN_BUCKET:
             return np.searchsorted(self.thresholds, x, "right")

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sfumato.errors import ArgumentError
+from sfumato.models.quick_numbers import Float32Array
 from sfumato.models.tilt import Int32Array
 from sfumato.schema.layout import FloatArray, IntArray
 
@@ -33,16 +34,19 @@ class Exchanging:
 EXCHANGING = Exchanging()
 
 
-def balanced(places: Places, wanted: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
+def balanced(
+    places: Places, wanted: FloatArray, n: int, rng: np.random.Generator, ahead: FloatArray | None = None
+) -> IntArray:
     """Choose n rows whose counts are near to those wanted.
 
-    The distance is the sum over cells of (count - wanted)^2 / (wanted + 1): the variances of counts, about.
+    The distance is the sum over cells of (count + ahead - wanted)^2 / (wanted + 1): the variances of counts, about.
 
     Args:
         places: The cell that each candidate row is in, (rows, tables).
         wanted: For every cell how many of the n rows are wanted there.
         n: How many rows to choose.
         rng: Where random numbers come from.
+        ahead: By how many rows each cell has too many already, from rows that were chosen before; None for 0.
 
     Returns:
         Which rows, in random order.
@@ -53,7 +57,7 @@ def balanced(places: Places, wanted: FloatArray, n: int, rng: np.random.Generato
     if n > len(places):
         raise ArgumentError(f"{n} rows cannot be chosen from {len(places)}")
     order = rng.permutation(len(places))
-    choice = _Choice(places, wanted, order[:n], order[n:])
+    choice = _Choice(places, wanted, order[:n], order[n:], ahead)
     distance = choice.distance
     for _ in range(EXCHANGING.passes):
         choice.exchange(rng)
@@ -66,10 +70,19 @@ def balanced(places: Places, wanted: FloatArray, n: int, rng: np.random.Generato
 class _Choice:
     """Chosen rows and the others, with the counts of the chosen ones."""
 
-    def __init__(self, places: Places, wanted: FloatArray, chosen: IntArray, others: IntArray) -> None:
+    def __init__(
+        self, places: Places, wanted: FloatArray, chosen: IntArray, others: IntArray, ahead: FloatArray | None
+    ) -> None:
         self.places, self.chosen, self.others = places, chosen, others
-        self.excess = np.bincount(places[chosen].ravel(), minlength=len(wanted)) - wanted
-        self.scale = 1.0 / (wanted + 1.0)
+        excess = np.bincount(places.take(chosen, axis=0).ravel(), minlength=len(wanted)) - wanted
+        self.excess = (excess if ahead is None else excess + ahead).astype(np.float32)
+        self.scale = (1.0 / (wanted + 1.0)).astype(np.float32)
+        self.own = self._added(self.scale, places)  # what a row changes by itself where it leaves or joins
+
+    @staticmethod
+    def _added(numbers: Float32Array, places: Places) -> Float32Array:
+        """For every row the sum of the numbers of its cells."""
+        return np.asarray(numbers.take(places) @ np.ones(places.shape[1], np.float32))
 
     @property
     def distance(self) -> float:
@@ -87,29 +100,33 @@ class _Choice:
     def _exchange(self, part: slice) -> None:
         """Exchange some chosen rows for as many others where it pays.
 
-        Leaving a cell of excess e changes the distance by (1 - 2 e) scale, joining it by (1 + 2 e) scale, and both
-        together by nothing.
+        Leaving a cell of excess e changes the distance by (1 - 2 e) scale, joining it by (1 + 2 e) scale; both together
+        by nothing, which is left out, as it is next to nothing but in cells where few are wanted.
         """
-        slope = 2.0 * self.excess * self.scale
-        leave, join = self.places[self.chosen[part]], self.places[self.others[part]]
-        leaving = (self.scale - slope).take(leave).sum(axis=1)
-        joining = (self.scale + slope).take(join).sum(axis=1)
+        slope = self.excess * self.scale
+        slope *= np.float32(2.0)
+        mine, theirs = self.chosen[part], self.others[part]
+        leave, join = self.places.take(mine, axis=0), self.places.take(theirs, axis=0)
+        leaving = self.own.take(mine) - self._added(slope, leave)
+        joining = self.own.take(theirs) + self._added(slope, join)
         out, into = np.argsort(leaving), np.argsort(joining)  # those that should leave most meet those that should join
-        leave, join = leave[out], join[into]
-        both = np.where(leave == join, 2.0 * self.scale.take(leave), 0.0).sum(axis=1)
-        change = leaving[out] + joining[into] - both
-        best = np.argsort(change)[: np.count_nonzero(change < 0.0)]
-        best, moved = self._together(best, change, leave, join)
-        out, into = part.start + out[best], part.start + into[best]
+        change = leaving[out] + joining[into]  # which rises
+        count, moved = self._together(change[: np.count_nonzero(change < 0.0)], leave, join, out, into)
+        out, into = part.start + out[:count], part.start + into[:count]
         self.chosen[out], self.others[into] = self.others[into], self.chosen[out]
         self.excess += moved
 
-    def _together(self, best: IntArray, change: FloatArray, leave: Places, join: Places) -> tuple[IntArray, FloatArray]:
+    def _together(
+        self, change: Float32Array, leave: Places, join: Places, out: IntArray, into: IntArray
+    ) -> tuple[int, Float32Array]:
         """As many exchanges, the best first, as change the distance by at least half of their sum one by one."""
-        cells = len(self.scale)
-        while len(best):
-            moved = np.bincount(join[best].ravel(), minlength=cells) - np.bincount(leave[best].ravel(), minlength=cells)
-            if (moved * (2.0 * self.excess + moved) * self.scale).sum() <= change[best].sum() / 2.0:
-                return best, moved.astype(np.float64)
-            best = best[: len(best) // 2]
-        return best, np.zeros(cells)
+        cells, count = len(self.scale), len(change)
+        while count:
+            joined = np.bincount(join.take(into[:count], axis=0).ravel(), minlength=cells)
+            joined -= np.bincount(leave.take(out[:count], axis=0).ravel(), minlength=cells)
+            moved = joined.astype(np.float32)
+            by = (np.float32(2.0) * self.excess + moved) * self.scale
+            if by @ moved <= change[:count].sum() / 2.0:
+                return count, moved
+            count //= 2
+        return 0, np.zeros(cells, np.float32)

@@ -18,12 +18,13 @@ from sfumato.encoding.boxes import LOG_SQRT_2PI
 from sfumato.models.normal_tables import cdf, quantile
 from sfumato.schema.layout import FloatArray, IntArray
 
-DRAWN_AT_ONCE = 1 << 19  # coordinates of rows, which stay in the processor's cache
+DRAWN_AT_ONCE = 1 << 18  # coordinates of rows, which stay in the processor's cache
 FEWEST_BOXES = 64  # at once, of however many coordinates
 UNDERFLOW = 37.0  # beyond this the normal tail underflows
 LEAST = 1e-5  # a mass below this would lose digits as a difference of the CDF, and is taken by logarithms
 FINITE = 0.7  # of ends: where fewer are, those that are not are set apart
 SHARED = 0.75  # of rows: where so many differ, sharing costs more than it saves
+MULTIPLIED = 32  # masses of at least LEAST, before the logarithm of their product is taken
 
 
 def sobol_points(dim: int, log2: int) -> FloatArray:
@@ -88,13 +89,13 @@ def _log_masses(
     drawn.clear()
     scales = np.diagonal(factor)
     slopes = factor / scales[:, None]
-    log_weight = np.zeros((len(uniform), 1))
+    log_weight, weight = np.zeros((len(uniform), 1)), np.ones((len(uniform), 1))
     mine = np.zeros(low.shape[1], dtype=np.int64)  # which of those that differ so far every row is
     for j, (first, now) in enumerate(_sharing(low, high)):
         if len(first) > log_weight.shape[1]:
             parents = mine[first]
             drawn.spread(j, parents)
-            log_weight = log_weight.take(parents, axis=1)
+            log_weight, weight = log_weight.take(parents, axis=1), weight.take(parents, axis=1)
         mine, place = now, drawn.all[j]
         centre, start = drawn.centre(slopes[j, :j]), low[j, first] / scales[j]
         if j < exact:
@@ -102,9 +103,13 @@ def _log_masses(
             log_weight -= place**2 / 2.0 + (LOG_SQRT_2PI + np.log(scales[j]))
             continue
         interval = _Interval(start, high[j, first] / scales[j], centre)
-        log_weight += interval.log_mass
         if j + 1 < len(low):
             place[:] = interval.place(uniform[:, j, None])
+        interval.weigh(weight, log_weight)
+        if j % MULTIPLIED == 0:
+            log_weight += np.log(weight)
+            weight[:] = 1.0
+    log_weight += np.log(weight)
     peak = log_weight.max(axis=0)
     return np.asarray(peak + np.log(np.exp(log_weight - peak).mean(axis=0)))[mine]
 
@@ -130,23 +135,23 @@ class _Interval:
 
     def __init__(self, low: FloatArray, high: FloatArray, centre: FloatArray) -> None:
         self.a, self.b = low - centre, high - centre
-        self.below, self.upto = _cdf(self.a, low), _cdf(self.b, high)
-        self.mass = self.upto - self.below
+        self.below = _cdf(self.a, low)
+        self.mass = _cdf(self.b, high) - self.below
         self.small = np.flatnonzero(self.mass < LEAST)
 
-    @property
-    def log_mass(self) -> FloatArray:
-        """log(Phi(b) - Phi(a))."""
-        if not len(self.small):
-            return np.log(self.mass)
-        found = np.log(np.maximum(self.mass, LEAST))
-        found.ravel()[self.small] = log_between(*self._small_ends)
-        return found
+    def weigh(self, weight: FloatArray, log_weight: FloatArray) -> None:
+        """Multiply weights by the masses Phi(b) - Phi(a); small ones go into the logarithms of weights."""
+        if len(self.small):
+            self.mass.ravel()[self.small] = 1.0
+            log_weight.ravel()[self.small] += log_between(*self._small_ends)
+        weight *= self.mass
 
     def place(self, uniform: FloatArray) -> FloatArray:
         """A number in every interval, by uniform ones; intervals above 0 are gone through from their upper end."""
-        step = uniform * self.mass
-        found = quantile(np.where(self.a > 0, self.upto - step, self.below + step))
+        share = np.abs((self.a > 0) - uniform)  # 1 - uniform of those
+        share *= self.mass
+        share += self.below
+        found = quantile(share)
         if len(self.small):
             each = uniform[self.small // self.mass.shape[1], 0]
             found.ravel()[self.small] = between(*self._small_ends, each)

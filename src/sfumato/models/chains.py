@@ -22,9 +22,10 @@ are the same, and those that would go there are refused. A density of 0 (a weigh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -35,11 +36,15 @@ from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION
 from sfumato.models.labellers import Labeller
 from sfumato.models.mixture_model import Condition, MixtureModel
+from sfumato.models.quick_numbers import Float32Array, log_uniforms, normals
 from sfumato.models.tilt import Int32Array, Tilt
-from sfumato.schema.layout import FloatArray, IntArray
+from sfumato.schema.layout import CategoryBins, FloatArray, IntArray
 
 COLUMN_GROUPS = 32  # of columns, where there are more
-MOVED_AT_ONCE = 1 << 13  # rows, so that what belongs to them stays in the processor's cache
+MOVED_AT_ONCE = 1 << 14  # rows, so that what belongs to them stays near the processor
+NARROW = 1e-2  # spread of a coordinate given the others, below which single precision would round it away
+
+LatentArray: TypeAlias = FloatArray | Float32Array
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Rows:
         codes: (features, rows), its bins.
     """
 
-    latent: FloatArray
+    latent: LatentArray
     component: IntArray
     own: IntArray
     labels: IntArray
@@ -80,13 +85,20 @@ class Rows:
         return len(self.labels)
 
     def take(self, which: IntArray | slice) -> Rows:
-        """Some of the rows, by number or by a mask; copies."""
-        return Rows(*(np.array(getattr(self, f.name)[..., which]) for f in fields(self)))
+        """Some of the rows, by number or as a stretch; copies."""
+        if isinstance(which, slice):
+            return Rows(*(getattr(self, f.name)[..., which].copy() for f in fields(self)))
+        return Rows(*(getattr(self, f.name).take(which, axis=-1) for f in fields(self)))
 
-    def put(self, which: IntArray, rows: Rows) -> None:
+    def put(self, which: IntArray | slice, rows: Rows) -> None:
         """Write rows in the place of those of the given numbers."""
         for f in fields(self):
             getattr(self, f.name)[..., which] = getattr(rows, f.name)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Rows one after the other; at least one part."""
+        return cls(*(np.concatenate([getattr(part, f.name) for part in parts], axis=-1) for f in fields(cls)))
 
 
 class Chains:
@@ -111,10 +123,16 @@ class Chains:
         self.labeller = model.labeller if isinstance(model.labeller, Labeller) else None
         self.label = None if condition is None else condition.label
         self.held = self._held()
-
-    @cached_property
-    def _precisions(self) -> FloatArray:
-        return np.stack([np.linalg.inv(self.mixture.covariance(c)) for c in range(self.mixture.components)])
+        covariances = [self.mixture.covariance(c) for c in range(self.mixture.components)]
+        precisions = np.stack([np.linalg.inv(covariance) for covariance in covariances])
+        diagonals = np.diagonal(precisions, axis1=1, axis2=2)
+        spreads = 1.0 / np.sqrt(diagonals)
+        self.dtype = np.dtype(np.float32 if spreads.min() >= NARROW else np.float64)
+        # Given the others, coordinate j is z[j] - slopes[j] (z - mean), give or take its spread.
+        self._spreads = np.ascontiguousarray(spreads.T, self.dtype)
+        self._slopes = np.asarray(precisions / diagonals[:, :, None], self.dtype)
+        self._means = np.asarray(self.mixture.means, self.dtype)
+        self._factors = np.stack([np.linalg.cholesky(each) for each in covariances]).astype(self.dtype)
 
     @cached_property
     def _evidence(self) -> list[FloatArray]:
@@ -136,7 +154,8 @@ class Chains:
     # --- the mixture's own rows
 
     def draw(self, n: int, rng: np.random.Generator) -> Rows:
-        """Draw rows of the mixture, under the condition if there is one, and where rows can be.
+        """Draw rows of the mixture, under the condition if there is one, and where rows can be; those of a component
+        lie together.
 
         Rows that are not wanted are drawn again. Where few are wanted, those that were found come several times.
 
@@ -151,7 +170,7 @@ class Chains:
             ArgumentError: Next to none of the rows drawn were wanted.
         """
         if self.label is None and self.zeros is None:
-            return self._fresh(n, rng).take(rng.permutation(n))
+            return self._fresh(n, rng)
         parts, kept, drawn = list[Rows](), 0, 0
         while kept < n or not parts:
             if drawn >= min(STAGING.draws * n, STAGING.sure) and kept >= min(n, STAGING.enough):
@@ -162,7 +181,7 @@ class Chains:
             drawn += len(rows)
             parts.append(rows.take(rng.permutation(np.flatnonzero(self._is_wanted(rows)))[: n - kept]))
             kept += len(parts[-1])
-        found = Rows(*(np.concatenate([getattr(part, f.name) for part in parts], axis=-1) for f in fields(Rows)))
+        found = Rows.joined(parts)
         return found if kept == n else found.take(np.arange(n) % kept)
 
     def log_possible(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -183,15 +202,24 @@ class Chains:
         return wanted if self.zeros is None else wanted & (self.log_weights(rows, self.zeros) == 0.0)
 
     def _fresh(self, n: int, rng: np.random.Generator) -> Rows:
-        """Rows of the mixture by component, under the condition but for an adapted label that is held."""
+        """Rows of the mixture, under the condition but for an adapted label that is held; block by block."""
+        sizes = [min(MOVED_AT_ONCE, n - start) for start in range(0, max(n, 1), MOVED_AT_ONCE)]
+        return Rows.joined([self._fresh_block(size, rng) for size in sizes])
+
+    def _fresh_block(self, n: int, rng: np.random.Generator) -> Rows:
+        """Rows of the mixture by component, so that neighbours share a class."""
+        latent: LatentArray
         if self.condition is None:
-            component = self.mixture.sample_components(n, rng)
-            order, ordered = self.mixture.sample_in_order(component, rng)  # neighbours share a class
+            held = rng.multinomial(n, self.mixture.weights / self.mixture.weights.sum())
+            component = np.repeat(np.arange(len(held)), held)
+            latent = normals(rng, self.mixture.dim * n).reshape(self.mixture.dim, n).astype(self.dtype, copy=False)
+            for c, run in _runs(component):
+                np.matmul(self._factors[c], latent[:, run].copy(), out=latent[:, run])
+                latent[:, run] += self._means[c][:, None]
         else:
             component, drawn = self.condition.sample(self.mixture, n, rng)
             order = np.argsort(component, kind="stable")
-            ordered = drawn[order]
-        component, latent = component[order], np.ascontiguousarray(ordered.T)
+            component, latent = component[order], np.ascontiguousarray(drawn[order].T, self.dtype)
         own = self.mixture.component_class[component]
         codes = np.empty(latent.shape, np.int32)
         for k, run in _runs(own):
@@ -223,64 +251,72 @@ class Chains:
             mine = 1.0 / np.exp(logits - logits[labels, np.arange(len(labels))]).sum(axis=0)
         return np.log(self.labeller.alpha * (own == labels) + (1.0 - self.labeller.alpha) * mine)
 
-    def decode(self, rows: Rows) -> list[pd.Series[Any]]:
+    def decode(self, rows: Rows, rng: np.random.Generator) -> list[pd.Series[Any]]:
         """The feature columns of rows, in the schema's types."""
+        members = [np.flatnonzero(rows.own == k) for k in range(self.encoder.classes)]
         found = []
         for j, (column, bins) in enumerate(zip(self.encoder.columns, self.model.layout.bins, strict=True)):
-            position = np.empty(len(rows))
-            for k in range(self.encoder.classes):
-                mine = rows.own == k
-                position[mine] = column.position_in(rows.latent[j, mine], rows.codes[j, mine], k)
+            position = np.zeros(len(rows))
+            if not isinstance(bins, CategoryBins):
+                latent = _blurred(rows.latent[j], rng) if bins.step is None else rows.latent[j].astype(np.float64)
+                for k, mine in enumerate(members):
+                    position[mine] = column.position_in(latent.take(mine), rows.codes[j].take(mine), k)
             found.append(bins.decode(rows.codes[j].astype(np.int64), position))
         return found
 
     # --- steps
 
-    def sweep(self, rows: Rows, tilt: Tilt, rng: np.random.Generator) -> float:
+    def sweep(self, rows: Rows, tilt: Tilt, rng: np.random.Generator, afresh: int = 1) -> float:
         """Move rows in place by steps that keep the tilted mixture: afresh, column by column, and the label.
 
         Args:
-            rows: The rows.
+            rows: The rows, whose order changes.
             tilt: The tilt.
             rng: Where random numbers come from.
+            afresh: How many fresh rows are proposed for each.
 
         Returns:
-            The share of rows that were replaced by fresh ones.
+            The share of fresh rows that were taken.
         """
         if self.zeros is not None:
             tilt = tilt.with_tables(self.zeros.tables, self.zeros.weights)
-        share = self._replace(rows, tilt, rng)
-        order = np.argsort(rows.component, kind="stable")
-        together = tilt.at_once(MOVED_AT_ONCE)
+        together, replaced = tilt.at_once(MOVED_AT_ONCE), 0
         for start in range(0, len(rows), together):
-            which = order[start : start + together]
-            block = rows.take(which)
+            part = slice(start, start + together)
+            block = rows.take(part)
+            replaced += self._replace(block, tilt, rng, afresh)
+            block = block.take(np.argsort(block.component, kind="stable"))
             _Block(self, block, tilt).sweep(rng)
-            rows.put(which, block)
-        return share
+            rows.put(part, block)
+        return replaced / max(afresh * len(rows), 1)
 
     def log_weights(self, rows: Rows, tilt: Tilt) -> FloatArray:
         """The weights of the cells that each row is in, added up."""
         return tilt.log_weights(tilt.levels_of(rows.codes, rows.labels))
 
-    def _replace(self, rows: Rows, tilt: Tilt, rng: np.random.Generator) -> float:
-        """Propose a fresh row for every row."""
-        fresh = self._fresh(len(rows), rng)
-        if self.label is not None:
-            fresh.labels[:] = self.label
-        partner = rng.permutation(len(rows))  # fresh rows come by component
-        with np.errstate(invalid="ignore"):  # -inf both: it stays
-            gain = self._log_factor(fresh, tilt)[partner] - self._log_factor(rows, tilt)
-        taken = np.flatnonzero(-rng.standard_exponential(len(rows)) < gain)
-        rows.put(taken, fresh.take(partner[taken]))
-        return len(taken) / max(len(rows), 1)
-
-    def _log_factor(self, rows: Rows, tilt: Tilt) -> FloatArray:
-        """By what the density differs from that of fresh rows."""
-        found = self.log_weights(rows, tilt)
-        if self.label is not None:
-            found += self._log_label(self._logits(rows), rows.own, rows.labels)
+    def _replace(self, rows: Rows, tilt: Tilt, rng: np.random.Generator, times: int) -> int:
+        """Propose fresh rows for every row, so many one after the other; how many were taken."""
+        now, found = self._log_factor(rows, tilt), 0
+        for _ in range(times):
+            fresh = self._fresh_block(len(rows), rng)
+            if self.label is not None:
+                fresh.labels[:] = self.label
+            partner = rng.permutation(len(rows))  # fresh rows come by component
+            then = self._log_factor(fresh, tilt).take(partner)
+            with np.errstate(invalid="ignore"):  # -inf both: it stays
+                taken = np.flatnonzero(log_uniforms(rng, len(rows)) < then - now)
+            rows.put(taken, fresh.take(partner[taken]))
+            now[taken] = then[taken]
+            found += len(taken)
         return found
+
+    def _log_factor(self, rows: Rows, tilt: Tilt) -> FloatArray | Float32Array:
+        """By what the density differs from that of fresh rows."""
+        places = tilt.places(tilt.levels_of(rows.codes, rows.labels))
+        found = np.minimum(tilt.short_weights.take(places).sum(axis=0), np.float32(tilt.ceiling))
+        if self.label is None:
+            return found
+        return np.asarray(found + self._log_label(self._logits(rows), rows.own, rows.labels))
 
 
 class _Block:
@@ -290,12 +326,9 @@ class _Block:
         self.chains, self.rows, self.tilt = chains, rows, tilt
         self.runs = _runs(rows.component)
         self.class_runs = _runs(rows.own)
-        self.apart = np.empty_like(rows.latent)
-        for c, run in self.runs:
-            self.apart[:, run] = rows.latent[:, run] - chains.mixture.means[c][:, None]
         self.levels = tilt.levels_of(rows.codes, rows.labels)
         self.places = tilt.places(self.levels)
-        self.total = tilt.weights.take(self.places).sum(axis=0)
+        self.total = tilt.short_weights.take(self.places).sum(axis=0)
         if chains.labeller is not None:
             self.logits = chains._logits(rows)
             self.log_label = chains._log_label(self.logits, rows.own, rows.labels)
@@ -315,44 +348,45 @@ class _Block:
             for place, j in enumerate(group):
                 moved = self._move_column(int(j), pulls[place], rng)
                 for c, run in self.runs if place + 1 < len(group) else ():
-                    towards = self.chains._precisions[c][group[place + 1 :], j]
+                    towards = self.chains._slopes[c][group[place + 1 :], j]
                     pulls[place + 1 :, run] += towards[:, None] * moved[run]
         if self.chains.labeller is not None and self.chains.label is None:
             self._move_label(rng)
 
-    def _pulls(self, group: IntArray) -> FloatArray:
-        """(columns, rows): the rows' distances from their means times the precisions of some columns."""
-        found = np.empty((len(group), len(self.rows)))
+    def _pulls(self, group: IntArray) -> LatentArray:
+        """(columns, rows): how far some coordinates are from where the others have them."""
+        chains, latent = self.chains, self.rows.latent
+        found = np.empty((len(group), len(self.rows)), chains.dtype)
         for c, run in self.runs:
-            np.matmul(self.chains._precisions[c][group], self.apart[:, run], out=found[:, run])
+            slopes = chains._slopes[c][group]
+            np.matmul(slopes, latent[:, run], out=found[:, run])
+            found[:, run] -= (slopes @ chains._means[c])[:, None]
         return found
 
-    def _move_column(self, j: int, pull: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def _move_column(self, j: int, pull: LatentArray, rng: np.random.Generator) -> LatentArray:
         """Propose a coordinate of every row from its Gaussian's law of it given the others; by how much it moved."""
-        rows, step = self.rows, rng.standard_normal(len(self.rows))
-        for c, run in self.runs:
-            precision = self.chains._precisions[c, j, j]
-            step[run] = step[run] / np.sqrt(precision) - pull[run] / precision
+        rows, n = self.rows, len(self.rows)
+        step = normals(rng, n) * self.chains._spreads[j].take(rows.component)
+        step -= pull
         latent = rows.latent[j] + step
-        codes = np.empty(len(rows), np.int32)
+        codes = np.empty(n, np.int32)
         for k, run in self.class_runs:
             codes[run] = self.chains.encoder.columns[j].codes_at(latent[run], k)
         rise = self.tilt.level_of(j, codes) - self.levels[j]
         more = self._gain(j, rise)
-        gain = self._under_ceiling(more)
+        gain: LatentArray = self._under_ceiling(more)
         if self.chains.labeller is not None:
             logits, log_label = self._label_with(j, codes)
-            gain += log_label - self.log_label
-        taken = -rng.standard_exponential(len(rows)) < gain
-        np.copyto(rows.latent[j], latent, where=taken)
-        step *= taken
-        self.apart[j] += step
-        np.copyto(rows.codes[j], codes, where=taken)
+            gain = gain + (log_label - self.log_label)
+        taken = log_uniforms(rng, n) < gain
+        rows.latent[j] = np.where(taken, latent, rows.latent[j])
+        rows.codes[j] = np.where(taken, codes, rows.codes[j])
         self._shift(j, rise * taken)
-        self.total += np.where(taken, more, 0.0)
+        self.total += np.where(taken, more, np.float32(0.0))
         if self.chains.labeller is not None:
             np.copyto(self.logits, logits, where=taken)
             np.copyto(self.log_label, log_label, where=taken)
+        step *= taken
         return step
 
     def _move_label(self, rng: np.random.Generator) -> None:
@@ -360,25 +394,23 @@ class _Block:
         rows, column = self.rows, len(self.levels) - 1
         labels = self.chains._relabelled(self.logits, rows.own, rng)
         gain = self._under_ceiling(self._gain(column, labels.astype(np.int32) - self.levels[column]))
-        rows.labels = np.where(-rng.standard_exponential(len(rows)) < gain, labels, rows.labels)
+        rows.labels = np.where(log_uniforms(rng, len(rows)) < gain, labels, rows.labels)
 
-    def _gain(self, j: int, rise: Int32Array) -> FloatArray:
+    def _gain(self, j: int, rise: Int32Array) -> Float32Array:
         """What rows gain in the weights of their cells if the levels of column j rise by so many."""
-        gain = np.zeros(len(rise))
-        crossing = np.flatnonzero(rise)  # the others stay in their cells
-        at = self.places.take(self.tilt.having(j), axis=0).take(crossing, axis=1)
-        to = at + self.tilt.strides(j)[:, None] * rise[crossing]
+        at = self.places.take(self.tilt.having(j), axis=0)
+        before = self.tilt.short_weights.take(at).sum(axis=0)
+        at += self.tilt.strides(j)[:, None] * rise
         with np.errstate(invalid="ignore"):  # -inf both: it stays
-            gain[crossing] = self.tilt.weights.take(to).sum(axis=0) - self.tilt.weights.take(at).sum(axis=0)
-        return gain
+            return np.asarray(self.tilt.short_weights.take(at).sum(axis=0) - before)
 
-    def _under_ceiling(self, more: FloatArray) -> FloatArray:
+    def _under_ceiling(self, more: Float32Array) -> Float32Array:
         """What rows gain where the weights of their cells add up to the ceiling at the most."""
         if self.tilt.ceiling == np.inf:
             return more
+        ceiling = np.float32(self.tilt.ceiling)
         with np.errstate(invalid="ignore"):  # -inf both: it stays
-            after = np.minimum(self.total + more, self.tilt.ceiling)
-            return np.asarray(after - np.minimum(self.total, self.tilt.ceiling))
+            return np.asarray(np.minimum(self.total + more, ceiling) - np.minimum(self.total, ceiling))
 
     def _shift(self, j: int, rise: Int32Array) -> None:
         """Raise the levels of column j."""
@@ -413,7 +445,7 @@ def settle(chains: Chains, tilt: Tilt, n: int, rng: np.random.Generator) -> tupl
     Raises:
         ArgumentError: None of the rows drawn is where rows can be, or the tilt needs too many stages.
     """
-    rows = chains.draw(max(2 * n, 1), rng)
+    rows, tilt = chains.draw(max(2 * n, 1), rng), tilt.merged()
     log_total = variance = done = 0.0
     for _ in range(STAGING.stages):
         weights = chains.log_weights(rows, tilt)
@@ -453,11 +485,13 @@ def _step(weights: FloatArray, most: float) -> float:
 
 
 def resampled(share: FloatArray, n: int, rng: np.random.Generator) -> IntArray:
-    """Rows by weight: n equal steps through the shares from a random start, so each comes within 1 of its share."""
+    """Rows by weight, in order: n equal steps through the shares from a random start, so each comes within 1 of its
+    share.
+    """
     upto = np.cumsum(share)
     at = (np.arange(n) + rng.random()) / n * upto[-1]
     last = int(np.flatnonzero(share > 0)[-1])
-    return rng.permutation(np.minimum(np.searchsorted(upto, at, "right"), last))
+    return np.minimum(np.searchsorted(upto, at, "right"), last)
 
 
 def _runs(values: IntArray) -> list[tuple[int, slice]]:
@@ -465,3 +499,8 @@ def _runs(values: IntArray) -> list[tuple[int, slice]]:
     ends = np.flatnonzero(np.diff(values, append=-1))
     starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     return [(int(values[a]), slice(int(a), int(b) + 1)) for a, b in zip(starts, ends, strict=True)]
+
+
+def _blurred(latent: LatentArray, rng: np.random.Generator) -> FloatArray:
+    """The numbers in double precision, anywhere from where they were rounded: values in a bin have all digits."""
+    return latent + np.spacing(latent) * (rng.random(len(latent)) - 0.5)

@@ -35,12 +35,12 @@ def cdf(x: FloatArray) -> FloatArray:
     at = g.astype(np.intp)
     at += TABLED_REACH * TABLED_CELLS
     d -= g
-    d /= TABLED_CELLS
-    g /= TABLED_CELLS
+    d *= 1.0 / TABLED_CELLS
+    g *= 1.0 / TABLED_CELLS
     found = g * g
     found -= 1.0
     found *= d
-    found /= 3.0
+    found *= 1.0 / 3.0
     found -= g
     found *= d
     found *= 0.5
@@ -61,13 +61,13 @@ def quantile(p: FloatArray) -> FloatArray:
     near = np.rint(t)
     at = near.astype(np.intp)
     t -= near
-    t /= TABLED_SHARES
+    t *= 1.0 / TABLED_SHARES
     g = entries.take(at, mode="clip")
     t *= per_density.take(at, mode="clip")
     found = g * g
     found += 0.5
     found *= t
-    found /= 1.5
+    found *= 2.0 / 3.0
     found += g
     found *= t
     found *= 0.5

@@ -15,12 +15,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sfumato.errors import ArgumentError
+from sfumato.models.quick_numbers import Float32Array
 from sfumato.schema.layout import FloatArray, IntArray
 
 Int32Array: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 PLACED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
 MOST_PLACES = 1 << 23  # of rows in tables at once: they fit into memory however many tables there are
-MERGED_CELLS = 1 << 12  # of a table that others were added to, so that it stays in the processor's cache
+MERGED_CELLS = 1 << 14  # of a table that others were added to, so that it stays in the processor's cache
+MERGED_TABLES = 400
 MOST_TILTED = 1 << 30  # of all tables, so that a place is a short number
 
 
@@ -95,6 +97,11 @@ class Tilt:
         return self._strides[column]
 
     @cached_property
+    def short_weights(self) -> Float32Array:
+        """The weights in single precision, which is enough to choose by."""
+        return self.weights.astype(np.float32)
+
+    @cached_property
     def _levels(self) -> tuple[Int32Array, ...]:
         return tuple(level.astype(np.int32) for level in self.levels)
 
@@ -133,6 +140,20 @@ class Tilt:
             np.multiply(levels[first], prod(self.sizes[j] for j in others), out=row)
             row += self._tail(tuple(others), levels, tails)
             row += self.starts[t]
+        return found
+
+    def places_by_row(self, levels: Sequence[Int32Array], tables: Sequence[int] | IntArray) -> Int32Array:
+        """The same of some tables, as an array (rows, tables): a matrix product, which is exact for such numbers."""
+        strides = np.zeros((len(levels), len(tables)))
+        for place, t in enumerate(tables):
+            for j, column in enumerate(self.tables[t]):
+                strides[column, place] = prod(self.shapes[t][j + 1 :])
+        starts = np.array([self.starts[t] for t in tables], np.int32)
+        found = np.empty((len(levels[-1]), len(tables)), np.int32)
+        for start in range(0, len(found), PLACED_AT_ONCE):
+            part = slice(start, start + PLACED_AT_ONCE)
+            by_row = np.stack([level[part] for level in levels], axis=1, dtype=np.float64)
+            np.add(by_row @ strides, starts, out=found[part], casting="unsafe")
         return found
 
     def _tail(
@@ -197,8 +218,11 @@ class Tilt:
     def merged(self) -> Tilt:
         """The same weights of every row from fewer tables: those of columns that are in common are added up.
 
-        Each table goes into the one that grows least by it, as long as that has no more than MERGED_CELLS.
+        Each table goes into the one that grows least by it, as long as that has no more than MERGED_CELLS. Where there
+        are very many tables, looking for it would take longer than it saves.
         """
+        if len(self.tables) > MERGED_TABLES:
+            return self
         groups: list[set[int]] = []
         members: list[list[int]] = []
         for t in sorted(range(len(self.tables)), key=lambda t: -len(self.tables[t])):

@@ -21,7 +21,7 @@ from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee
 from sfumato.models.balance import balanced
 from sfumato.models.base import CodedRows, GivenCell, register_model
-from sfumato.models.chains import Chains, settle
+from sfumato.models.chains import Chains, Rows, settle
 from sfumato.models.gaussian_mixture import alike
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import CLASS_ROWS, Condition, MixtureModel
@@ -33,8 +33,10 @@ from sfumato.schema.layout import FloatArray, IntArray, Layout
 class Drawing:
     """How many rows are drawn for those that are wanted."""
 
-    times: int = 2  # as many, for rows whose tables come out right to be chosen from
+    times: float = 2.0  # as many, for rows whose tables come out right to be chosen from
     fewest: int = 1 << 12  # for stages to be sure of their weights
+    at_once: int = 1 << 16  # rows that are chosen, before all are moved on
+    sweeps: int = 2  # by which they are: after one, rows that no step moved came again
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ class TiltedModel:
 
     kind: ClassVar[str] = "tilted"
     row_spends: ClassVar[tuple[str, ...]] = ()
+    drawn_at_once: ClassVar[int] = 1 << 18  # rows of one set of candidates, which take their time to settle
 
     def __post_init__(self) -> None:
         bins = [len(level) for level in self.tilt.levels]
@@ -173,20 +176,52 @@ class TiltedModel:
     def draw(
         self, n: int, rng: np.random.Generator, condition: Condition | None = None
     ) -> tuple[list[pd.Series[Any]], IntArray]:
-        """Draw n rows: candidates in stages, and of them those whose tables come out right.
+        """Draw n rows: candidates in stages, and of them, again and again, those whose tables come out right.
 
         Under a condition rows are taken as they come, as the shares of cells are those of all rows.
         """
         chains = self._chains(condition)
-        times = DRAWING.times if condition is None else 1
-        rows, _, _ = settle(chains, self._split[0], max(times * n, DRAWING.fewest), rng)
         if condition is None:
-            places = self.tilt.places(self.tilt.levels_of(rows.codes, rows.labels))
-            chosen = balanced(np.ascontiguousarray(places.T), n * self.expected, n, rng)
+            rows = Rows.joined(list(self._chosen(chains, n, rng)))
         else:
-            chosen = rng.permutation(len(rows))[:n]
-        rows = rows.take(chosen)
-        return chains.decode(rows), rows.labels
+            drawn, _, _ = settle(chains, self._split[0], max(n, DRAWING.fewest), rng)
+            rows = drawn.take(rng.permutation(len(drawn))[:n])
+        return chains.decode(rows, rng), rows.labels
+
+    def _chosen(self, chains: Chains, n: int, rng: np.random.Generator) -> Iterator[Rows]:
+        """Some rows at a time, n in all, so that the tables of all of them so far come out right.
+
+        Candidates are settled once. Whenever some of them were chosen, all are moved on by sweeps, which keep the
+        model's law.
+        """
+        size = min(n, DRAWING.at_once)
+        candidates, _, _ = settle(chains, self._split[0], max(int(DRAWING.times * size), DRAWING.fewest), rng)
+        ahead = np.zeros(self.tilt.cells)
+        for start in range(0, max(n, 1), max(size, 1)):
+            for _ in range(DRAWING.sweeps if start else 0):
+                chains.sweep(candidates, self._split[0], rng)
+            some = min(size, n - start)
+            levels = self.tilt.levels_of(candidates.codes, candidates.labels)
+            places = self.tilt.places_by_row(levels, self._widest)
+            chosen = balanced(places, some * self._wanted, some, rng, ahead)
+            ahead += np.bincount(places.take(chosen, axis=0).ravel(), minlength=len(ahead)) - some * self._wanted
+            yield candidates.take(chosen)
+
+    @cached_property
+    def _widest(self) -> IntArray:
+        """The tables whose columns are not all in another table: where these come out right, the others do."""
+        columns = [set(table) for table in self.tilt.tables]
+        inside = [any(mine < other for other in columns) for mine in columns]
+        return np.flatnonzero(~np.array(inside, dtype=bool))
+
+    @cached_property
+    def _wanted(self) -> FloatArray:
+        """The share of rows in each cell of these tables; 0 in the cells of others, which nobody counts."""
+        found = np.zeros(self.tilt.cells)
+        for t in self._widest:
+            cells = slice(self.tilt.starts[t], self.tilt.starts[t + 1])
+            found[cells] = self.expected[cells]
+        return found
 
     # --- scoring
 

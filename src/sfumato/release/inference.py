@@ -21,7 +21,7 @@ from sfumato.tables.coding import cells_of, code_cells, code_label, read_batches
 from sfumato.tables.table import Table
 from sfumato.tables.typed import typed_columns
 
-PIECE_ROWS = 1 << 14  # that a thread judges at a time
+PIECE_ROWS = 1 << 13  # that a thread judges at a time
 
 
 def class_probabilities(model: Model, table: Any, modelling: Modelling, keeping: Keeping | None) -> FloatArray:

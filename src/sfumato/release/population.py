@@ -145,7 +145,7 @@ class Known:
         gain = cells @ (weights - tilt.weights)
         table = np.exp(gain - gain.max())
         drawn = rng.multinomial(self.rows, table / table.sum())
-        columns = tuple(chains.decode(rows))
+        columns = tuple(chains.decode(rows, rng))
         own = (self.model.base, self.model.tilt, self.model.expected, self.model.log_total, self.model.log_total_sd)
         return Population(*own, columns, rows.labels, drawn / drawn.sum())
 

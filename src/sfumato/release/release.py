@@ -330,12 +330,13 @@ class Release(Asks):
             rng = np.random.default_rng(seeds)
             frames = keep_where(lambda size: self._frame(size, rng, held), int(n), row_filter(where, self.schema))
             return map(form, frames)
-        starts = range(0, max(int(n), 1), BATCH_ROWS)
+        size = getattr(self.model, "drawn_at_once", BATCH_ROWS)
+        starts = range(0, max(int(n), 1), size)
 
         def batch(place: int, start: int) -> T:
             key = (place,) if place else ()  # the first batch has the numbers of the seed itself
             rng = np.random.default_rng(np.random.SeedSequence(seeds.entropy, spawn_key=key))
-            return form(self._frame(min(BATCH_ROWS, int(n) - start), rng, held))
+            return form(self._frame(min(size, int(n) - start), rng, held))
 
         return over_cores((partial(batch, *each) for each in enumerate(starts)), min(len(starts), DRAWING_THREADS))
 

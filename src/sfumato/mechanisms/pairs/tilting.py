@@ -199,8 +199,9 @@ class Pool:
     def _refresh(self) -> None:
         """Rows by weight, then moved on: none repeats another for long."""
         self.rows = self.rows.take(resampled(self.shares, len(self.shares), self.rng))
+        tilt = self.tilt.merged()
         for _ in range(self.tuning.sweeps):
-            self.chains.sweep(self.rows, self.tilt, self.rng)
+            self.chains.sweep(self.rows, tilt, self.rng)
         self.shares = np.full(len(self.rows), 1.0 / len(self.rows))
 
     def _step(self, told: Sequence[Told], total: Total, weights_a_row: float, most: float = 1.0) -> tuple[float, bool]:

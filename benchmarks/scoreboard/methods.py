@@ -68,6 +68,7 @@ METHODS = {
         _peer("mbi-mst", "MST (mbi 2.0)", "mbi", "mst"),
         _peer("smartnoise-aim", "AIM (smartnoise)", "smartnoise", "aim"),
         _peer("smartnoise-mst", "MST (smartnoise)", "smartnoise", "mst"),
+        _peer("smartnoise-mwem", "MWEM (smartnoise)", "smartnoise", "mwem"),
         _peer("smartnoise-patectgan", "PATE-CTGAN (smartnoise)", "smartnoise", "patectgan"),
         _peer("synthcity-privbayes", "PrivBayes (synthcity)", "synthcity", "privbayes"),
         _peer("synthcity-pategan", "PATE-GAN (synthcity)", "synthcity", "pategan"),

@@ -337,6 +337,20 @@ def test_figures_failures_and_what_is_missing_are_told(written: str) -> None:
     assert all(len(line) <= 120 for line in written.splitlines() if not line.startswith("|"))
 
 
+def test_cells_of_peers_are_counted_by_what_became_of_them(written: str) -> None:
+    part = written.split("## What is measured of peers")[1].split("\n## ")[0]
+    peers = sum(not method.ours for method in METHODS.values())
+    cells = 2 * peers * len(DATASETS)
+    assert f"{cells} cells of {peers} methods on {len(DATASETS)} data sets" in part
+    assert f"2 are measured, 1 **failed** (the reason is told with the data set), {cells - 3} are **empty**" in (
+        " ".join(part.split())
+    )
+    lines = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in part.splitlines()}
+    assert lines["MST (dpmm)"][1] == "2 ·"
+    assert lines["AIM (mbi 2.0)"][1] == "× ·"
+    assert lines["AIM (mbi 2.0)"][2] == "· ·"
+
+
 def test_remarks_are_found_from_the_special_to_the_general() -> None:
     remarks = {"adult/tv2": "one", "adult/*": "two", "*/tv2": "three"}
     found = [page.remark(remarks, *key) for key in (("adult", "tv2"), ("adult", "tv1"), ("credit", "tv2"))]

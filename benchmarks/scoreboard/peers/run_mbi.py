@@ -5,6 +5,9 @@ pairs by the exponential mechanism, a third for its tables. AIM is McKenna, Mull
 pairs are the workload; round by round the table that the model gets most wrong is chosen and measured, and where
 nothing new was learned the noise is halved. Values of a column that its noisy table does not show (below three standard
 deviations) are merged into one, as MST does. Numbers are in the public bins of the task. Noise is drawn from NumPy.
+
+mbi compiles a program for every table that no clique of its model holds; AIM asks for all of them in every round, so
+they are computed here from the model's potentials, exactly, by passing messages in NumPy.
 """
 
 import itertools
@@ -13,6 +16,7 @@ import warnings
 
 import numpy as np
 from exchange import Task
+from scipy.special import logsumexp
 
 warnings.filterwarnings("ignore")
 
@@ -20,7 +24,7 @@ import jax  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 
-from mbi import Dataset, Domain, LinearMeasurement, estimation, junction_tree  # noqa: E402
+from mbi import Dataset, Domain, LinearMeasurement, estimation, junction_tree, marginal_oracles  # noqa: E402
 from mbi.clique_utils import downward_closure  # noqa: E402
 
 MODEL_MEGABYTES = 80  # of AIM's model at the most, as in the paper's experiments
@@ -94,11 +98,122 @@ class Marginals:
 
 
 def fitted(marginals, measured, steps, start=None):
-    return estimation.MirrorDescent().estimate(marginals.domain, measured, iters=steps, warm_start=start)
+    inference = estimation.MirrorDescent(marginal_oracle=marginal_oracles.message_passing_hugin)
+    return inference.estimate(marginals.domain, pooled(measured), iters=steps, warm_start=start)
+
+
+def pooled(measured):
+    """One noisy table a clique, each answer by its precision: the same least squares, and no new program to compile
+    where a table is asked again."""
+    found = {}
+    for each in measured:
+        found.setdefault(each.clique, []).append(each)
+    return [each[0] if len(each) == 1 else _mean(each) for each in found.values()]
+
+
+def _mean(answers):
+    precisions = np.array([each.stddev**-2.0 for each in answers])
+    tables = np.array([each.noisy_measurement for each in answers])
+    return LinearMeasurement(precisions @ tables / precisions.sum(), answers[0].clique, precisions.sum() ** -0.5)
 
 
 def table_of(model, clique):
     return np.asarray(model.project(clique).datavector(), dtype=float)
+
+
+class Tables:
+    """All tables of one or two columns of a fitted model."""
+
+    def __init__(self, model):
+        self.domain, self.total = model.domain, float(model.total)
+        self.tree = junction_tree.make_junction_tree(self.domain, model.potentials.cliques)[0]
+        self.beliefs = self._calibrated(model.potentials)
+        self.known, self.rows = {}, {}
+
+    def of(self, clique):
+        """A table, flat."""
+        if len(clique) == 1:
+            (name,) = clique
+            return self._part(self._home(name), (name,))
+        first, second = clique
+        if first not in self.rows:
+            self.rows[first] = self._pairs(first)
+        if second in self.rows[first]:
+            return self.rows[first][second].ravel()
+        return np.outer(self.of((first,)), self.of((second,))).ravel() / self.total
+
+    def _home(self, name):
+        return min((each for each in self.tree if name in each), key=self.domain.size)
+
+    def _calibrated(self, potentials):
+        logs = {each: np.zeros([self.domain[name] for name in each]) for each in self.tree}
+        for clique in potentials.cliques:
+            home = next(each for each in self.tree if set(clique) <= set(each))
+            factor = potentials[clique]
+            names = list(factor.domain.attributes)
+            values = np.asarray(factor.values).transpose([names.index(name) for name in home if name in names])
+            logs[home] += values.reshape([self.domain[name] if name in names else 1 for name in home])
+        told = {}
+        for source, target in junction_tree.message_passing_order(self.tree):
+            inside = self._with(logs, told, source, but=target)
+            axes = tuple(place for place, name in enumerate(source) if name not in target)
+            message = logsumexp(inside, axis=axes)
+            told[source, target] = message, [name for name in source if name in target]
+        beliefs = {each: self._with(logs, told, each) for each in self.tree}
+        beliefs = {each: np.exp(values - values.max()) for each, values in beliefs.items()}
+        return {each: values * (self.total / values.sum()) for each, values in beliefs.items()}
+
+    def _with(self, logs, told, node, but=None):
+        """A clique's potential and what its neighbours told it."""
+        found = logs[node].copy()
+        for source in self.tree.neighbors(node):
+            if source != but:
+                message, names = told[source, node]
+                order = [names.index(name) for name in node if name in names]
+                found += message.transpose(order).reshape([self.domain[n] if n in names else 1 for n in node])
+        return found
+
+    def _part(self, node, names):
+        """The table of some columns of a clique."""
+        if (node, names) not in self.known:
+            self.known[node, names] = contracted(names, (self.beliefs[node], node))
+        return self.known[node, names]
+
+    def _pairs(self, name):
+        """The tables of a column with every other that the tree joins to it: what a clique tells of it is what its
+        separator tells, where the clique does not hold it."""
+        found, waiting = {}, [(self._home(name), None, None, ())]
+        while waiting:
+            node, parent, share, shared = waiting.pop()
+
+            def joint(names, node=node, share=share, shared=shared):
+                if name in node:
+                    return self._part(node, (name, *names))
+                inside = tuple(each for each in node if each in shared or each in names)
+                return contracted((name, *names), (share, (name, *shared)), (self._part(node, inside), inside))
+
+            for other in node:
+                if other != name and other not in found:
+                    found[other] = joint((other,))
+            for child in self.tree.neighbors(node):
+                if child == parent:
+                    continue
+                between = tuple(each for each in child if each in node)
+                if name in child:
+                    waiting.append((child, node, None, between))
+                    continue
+                alone = self._part(child, between)
+                table = joint(between)
+                given = np.divide(table, alone, out=np.zeros_like(table), where=alone > 0)
+                waiting.append((child, node, given, between))
+        return found
+
+
+def contracted(names, *tables):
+    """The sum over all other columns of a product of tables, each with the names of its axes."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(each for _, axes in tables for each in axes))}
+    parts = [part for values, axes in tables for part in (values, [places[name] for name in axes])]
+    return np.einsum(*parts, [places[name] for name in names], optimize=len(tables) > 1)
 
 
 def mst(marginals, rho):
@@ -137,6 +252,7 @@ def aim(marginals, rho):
     heaviest = max(weights.values())
     spent, last = len(names) / (2 * sigma**2), False
     model = fitted(marginals, measured, STEPS["aim"])
+    tables = Tables(model)
     exact = {clique: marginals.exact(clique) for clique in weights}
     while not last:
         if rho - spent < 2 * (1 / (2 * sigma**2) + epsilon**2 / 8):
@@ -148,13 +264,14 @@ def aim(marginals, rho):
         for clique, weight in weights.items():
             size = junction_tree.hypothetical_model_size(domain, [*cliques, clique])
             if size <= MODEL_MEGABYTES * spent / rho:
-                wrong = np.abs(exact[clique] - table_of(model, clique)).sum()
+                wrong = np.abs(exact[clique] - tables.of(clique)).sum()
                 scores[clique] = weight * (wrong - math.sqrt(2 / math.pi) * sigma * len(exact[clique]))
         clique = marginals.chosen({key: score / heaviest for key, score in scores.items()}, epsilon)
-        before = table_of(model, clique)
+        before = tables.of(clique)
         measured.append(marginals.noisy(clique, sigma))
         model = fitted(marginals, measured, LAST_STEPS if last else STEPS["aim"], model)
-        moved = np.abs(table_of(model, clique) - before).sum()
+        tables = Tables(model)
+        moved = np.abs(tables.of(clique) - before).sum()
         if moved <= math.sqrt(2 / math.pi) * sigma * len(before):
             sigma, epsilon = sigma / 2, 2 * epsilon
     return model

@@ -1,8 +1,10 @@
-"""MST, AIM and PATE-CTGAN by smartnoise-synth, on the public bins of the task: run_smartnoise.py FOLDER.
+"""MST, AIM, MWEM and PATE-CTGAN by smartnoise-synth, on the public bins of the task: run_smartnoise.py FOLDER.
 
-Every column is handed over as a category of codes, so that no budget goes to finding bounds.
+Every column is handed over as a category of codes, so that no budget goes to finding bounds. MWEM keeps a histogram of
+all columns together, which few tables leave room for.
 """
 
+import math
 import warnings
 
 import numpy as np
@@ -10,12 +12,16 @@ from exchange import Task
 
 warnings.filterwarnings("ignore")
 
+MOST_CELLS = 10**8  # of a histogram in memory
+
 
 def main():
     from snsynth import Synthesizer
 
     task = Task.of_command()
     rng = np.random.default_rng()
+    if task.method == "mwem" and (cells := math.prod(task.sizes.values())) > MOST_CELLS:
+        raise MemoryError(f"a histogram of all columns together has {cells:.0e} cells")
     with task.timed():
         codes = task.codes()
         names = list(codes.columns)

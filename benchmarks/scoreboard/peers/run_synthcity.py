@@ -4,6 +4,7 @@ Its encoders read the range of each number off the rows, which is not charged he
 missing is handed over in the public bins of the task, as synthcity takes no missing cells.
 """
 
+import os
 import secrets
 import warnings
 
@@ -19,6 +20,7 @@ def main():
     from synthcity.plugins.core.dataloader import GenericDataLoader
 
     task = Task.of_command()
+    os.chdir(task.folder)  # synthcity leaves a folder of caches where it runs
     numbers = [name for name, column in task.columns.items() if column["type"] == "number"]
     in_bins = any(task.columns[name]["missing"] for name in numbers)
     codes = task.codes()

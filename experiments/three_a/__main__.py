@@ -5,7 +5,8 @@
     python -m experiments.three_a table1 --data adult --split quarter
     python -m experiments.three_a jobs                            the commands that would fill what is missing
     python -m experiments.three_a page                            the page again, from the cells
-    python -m experiments.three_a tune --methods dp-gan           30 rounds on public data; --data adult: unpaid
+    python -m experiments.three_a tune --methods dp-gan           30 rounds on public data
+    python -m experiments.three_a tune --methods printed --data adult    the same on private rows: unpaid
     python -m experiments.three_a objective                       alpha L1 + (1 - alpha) L2
     python -m experiments.three_a figure1                         the three steps in a picture
     python -m experiments.three_a figure2                         toy data over epsilon

@@ -80,6 +80,10 @@ SPACES: dict[str, Space] = {
         "alpha": one_of(0.0, 0.25, 0.5, 0.75, 1.0),
         "ridge": between(1e-5, 1e-1),
         "scaling": one_of("min-max", "quantile"),
+        "depth": one_of(1, 2, 3),
+        "random_kernel": one_of(False, True),
+        "support": one_of(None, 10),
+        "learn_labels": one_of(False, True),
     },
 }
 

@@ -175,6 +175,24 @@ def test_slices_lie_between_rows() -> None:
     assert not clustmix.slices(x, 0, np.random.default_rng(0)).any()
 
 
+def test_slices_lie_on_the_feature_whose_commonest_value_is_rarest() -> None:
+    x = np.zeros((100, 2))
+    x[:40, 0] = np.arange(1, 41)  # has most values, and 60 rows with one of them
+    x[:, 1] = np.repeat(np.arange(20), 5)
+    region = clustmix.slices(x, 9, np.random.default_rng(0))
+    assert np.bincount(region).max() < 60
+    assert all(len(np.unique(region[x[:, 1] == value])) == 1 for value in range(20))
+
+
+def test_a_column_that_is_the_same_everywhere_but_for_rounding_moves_no_centroid_away() -> None:
+    x, y = table()
+    x[:, 0] = 0.1 + np.spacing(0.1) * np.random.default_rng(0).integers(2, size=len(x))
+    assert 0 < x[:, 0].std() < clustmix.ROUNDED_SPREAD
+    centroids, of_class = clustmix.approximate(x, y, 3, 20, np.random.default_rng(0))
+    moved = clustmix.adapted(x, y, centroids, of_class, 3, clustmix.Kip(steps=20), np.random.default_rng(0))
+    assert np.isfinite(moved).all()
+
+
 @pytest.mark.parametrize("scaling", ["min-max", "quantile"])
 def test_scaling_is_undone(scaling: clustmix.Scaling) -> None:
     x, _ = table()

@@ -21,9 +21,10 @@ Equation, line and algorithm numbers are the paper's. Where it is silent or cont
   centroids and alpha = 0 looks at the classifier only.
 - (8) without C (lines 2 and 16, and its own left side) is read with C, as Theorem 2 proves it; 1 / T in line 18 is
   read as 1 / l.
-- It does not say on which feature the cut-offs lie, nor how many there are: here it is the feature with the most
-  distinct values, and regions of REGION_ROWS rows on average, or more where clusters are large. Rows of a class with
-  fewer than l_min of them in a region are in no cluster, as line 5 has it.
+- It does not say on which feature the cut-offs lie, nor how many there are: here it is the feature whose
+  commonest value is rarest, so that no value holds most rows in one region, and regions have REGION_ROWS rows on
+  average, or more where clusters are large. Rows of a class with fewer than l_min of them in a region are in no
+  cluster, as line 5 has it.
 - "Until convergence" is a number of steps. Labels are one-hot, less 1 / C, as in the authors' KIP code.
 - Both scalings end in [0, 1]: a normal quantile transform is followed by a min-max one.
 """
@@ -55,6 +56,7 @@ REGION_CLUSTERS = 5
 MOST_ROUNDS = 50  # of expectation maximisation, before it gives way to constrained k-means
 COST_ROUNDING = 1e-12  # of a cost
 SMALLEST_VARIANCE = 1e-6  # as in scikit-learn's GaussianMixture
+ROUNDED_SPREAD = 1e-9  # a column of [0, 1] with no more than this is the same everywhere, but for rounding
 MOST_QUANTILES = 1000
 
 
@@ -197,7 +199,7 @@ def scale(x: FloatArray, scaling: Scaling) -> tuple[FloatArray, Callable[[FloatA
 
 def slices(x: FloatArray, cuts: int, rng: np.random.Generator) -> IntArray:
     """The region of each row: `cuts` rows, drawn uniformly, give the cut-offs on one feature."""
-    feature = int(np.argmax([len(np.unique(column)) for column in x.T]))
+    feature = int(np.argmin([np.unique(column, return_counts=True)[1].max() for column in x.T]))
     offs = np.sort(rng.choice(x[:, feature], size=cuts, replace=False))
     return np.searchsorted(offs, x[:, feature], side="right")
 
@@ -345,7 +347,7 @@ def adapted(
 ) -> FloatArray:
     """Line 11: the centroids of one region after Adam on (6). The kernel reads z-scores of the region's rows."""
     spread = x.std(axis=0)
-    unit = x.mean(axis=0), np.where(spread > 0, spread, 1.0)
+    unit = x.mean(axis=0), np.where(spread > ROUNDED_SPREAD, spread, 1.0)
     labels = np.eye(classes) - 1 / classes
     # Centroids that are not there fill up to a power of two: a step is compiled once for each size.
     room = ((0, (1 << (len(centroids) - 1).bit_length()) - len(centroids)), (0, 0))

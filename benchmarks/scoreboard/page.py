@@ -41,7 +41,6 @@ MEASURES = {name: measures.MEASURES[name] for name in SHOWN_FIRST} | {
 }
 MORE_MEASURES = {name: measures.MEASURES[name] for name in SHOWN_LATER}
 SHOWN_EPSILONS = (0.5, 1, 4, 20)
-PEERS_EPSILONS = (1.0, 4.0)
 FAILED, EMPTY = "×", "·"
 COSTS = ("seconds", "peak_megabytes")
 
@@ -142,7 +141,7 @@ def peers(cells: Cells) -> str:
     """How many cells of peers are measured, how many failed and how many are empty, and which."""
     names = [name for name, method in METHODS.items() if not method.ours]
     states = {
-        (data, name): [_state(cells.get((data, name, epsilon))) for epsilon in PEERS_EPSILONS]
+        (data, name): [_state(cells.get((data, name, epsilon))) for epsilon in METHODS[name].epsilons]
         for data in DATASETS
         for name in names
     }

@@ -266,17 +266,16 @@ class Chains:
 
     # --- steps
 
-    def sweep(self, rows: Rows, tilt: Tilt, rng: np.random.Generator, afresh: int = 1) -> float:
+    def sweep(self, rows: Rows, tilt: Tilt, rng: np.random.Generator) -> float:
         """Move rows in place by steps that keep the tilted mixture: afresh, column by column, and the label.
 
         Args:
             rows: The rows, whose order changes.
             tilt: The tilt.
             rng: Where random numbers come from.
-            afresh: How many fresh rows are proposed for each.
 
         Returns:
-            The share of fresh rows that were taken.
+            The share of rows that were replaced by fresh ones.
         """
         if self.zeros is not None:
             tilt = tilt.with_tables(self.zeros.tables, self.zeros.weights)
@@ -284,31 +283,28 @@ class Chains:
         for start in range(0, len(rows), together):
             part = slice(start, start + together)
             block = rows.take(part)
-            replaced += self._replace(block, tilt, rng, afresh)
+            replaced += self._replace(block, tilt, rng)
             block = block.take(np.argsort(block.component, kind="stable"))
             _Block(self, block, tilt).sweep(rng)
             rows.put(part, block)
-        return replaced / max(afresh * len(rows), 1)
+        return replaced / max(len(rows), 1)
 
     def log_weights(self, rows: Rows, tilt: Tilt) -> FloatArray:
         """The weights of the cells that each row is in, added up."""
         return tilt.log_weights(tilt.levels_of(rows.codes, rows.labels))
 
-    def _replace(self, rows: Rows, tilt: Tilt, rng: np.random.Generator, times: int) -> int:
-        """Propose fresh rows for every row, so many one after the other; how many were taken."""
-        now, found = self._log_factor(rows, tilt), 0
-        for _ in range(times):
-            fresh = self._fresh_block(len(rows), rng)
-            if self.label is not None:
-                fresh.labels[:] = self.label
-            partner = rng.permutation(len(rows))  # fresh rows come by component
-            then = self._log_factor(fresh, tilt).take(partner)
-            with np.errstate(invalid="ignore"):  # -inf both: it stays
-                taken = np.flatnonzero(log_uniforms(rng, len(rows)) < then - now)
-            rows.put(taken, fresh.take(partner[taken]))
-            now[taken] = then[taken]
-            found += len(taken)
-        return found
+    def _replace(self, rows: Rows, tilt: Tilt, rng: np.random.Generator) -> int:
+        """Propose a fresh row for every row; how many were taken."""
+        now = self._log_factor(rows, tilt)
+        fresh = self._fresh_block(len(rows), rng)
+        if self.label is not None:
+            fresh.labels[:] = self.label
+        partner = rng.permutation(len(rows))  # fresh rows come by component
+        with np.errstate(invalid="ignore"):  # -inf both: it stays
+            gain = self._log_factor(fresh, tilt).take(partner) - now
+        taken = np.flatnonzero(log_uniforms(rng, len(rows)) < gain)
+        rows.put(taken, fresh.take(partner[taken]))
+        return len(taken)
 
     def _log_factor(self, rows: Rows, tilt: Tilt) -> FloatArray | Float32Array:
         """By what the density differs from that of fresh rows."""

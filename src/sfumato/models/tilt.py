@@ -22,7 +22,7 @@ Int32Array: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 PLACED_AT_ONCE = 1 << 13  # rows, so that their places stay in the processor's cache
 MOST_PLACES = 1 << 23  # of rows in tables at once: they fit into memory however many tables there are
 MERGED_CELLS = 1 << 14  # of a table that others were added to, so that it stays in the processor's cache
-MERGED_TABLES = 400
+MERGED_TABLES = 400  # at the most: each is held against all others
 MOST_TILTED = 1 << 30  # of all tables, so that a place is a short number
 
 

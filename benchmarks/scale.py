@@ -256,12 +256,13 @@ def fit(path: str, rows: int, engine: str, workers: int) -> dict[str, Any]:
 
 
 def _stream(path: str) -> Any:
+    """The rows as batches that come once, from one open file at a time: an open one keeps what it has read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    files = [pq.ParquetFile(each) for each in _files(path)]
-    batches = (batch for file in files for batch in file.iter_batches(BATCH_ROWS))
-    return pa.RecordBatchReader.from_batches(files[0].schema_arrow, batches)
+    files = _files(path)
+    batches = (batch for each in files for batch in pq.ParquetFile(each).iter_batches(BATCH_ROWS))
+    return pa.RecordBatchReader.from_batches(pq.read_schema(files[0]), batches)
 
 
 def _files(path: str) -> list[Path]:

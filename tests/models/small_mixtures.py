@@ -81,8 +81,7 @@ def log_mixture(model: MixtureModel) -> FloatArray:
     for k in range(model.layout.classes):
         boxes = model.encoder.boxes(codes, values, model.layout.bins, k)  # type: ignore[union-attr]
         found = [
-            np.log(model.mixture.weights[c]) + model.mixture.log_boxes(c, boxes.low, boxes.high, boxes.is_point, FINE)
-            for c in model.mixture.members(k)
+            np.log(model.mixture.weights[c]) + model.mixture.log_boxes(c, boxes, FINE) for c in model.mixture.members(k)
         ]
         joint[:, k] = logsumexp(found, axis=0)
     if isinstance(model.labeller, Labeller):

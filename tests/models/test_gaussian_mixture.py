@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from sfumato.models.gaussian_mixture import GaussianMixture
+from sfumato.encoding.boxes import Boxes
+from sfumato.models.gaussian_mixture import BoolArray, GaussianMixture
 from sfumato.schema.layout import FloatArray
 
 INF = np.inf
@@ -27,7 +28,11 @@ def model(covariance: FloatArray, mean: FloatArray | None = None) -> GaussianMix
 def boxes(made: GaussianMixture, low: FloatArray, high: FloatArray, points: list[int] | None = None) -> FloatArray:
     is_point = np.zeros(low.shape, dtype=bool)
     is_point[:, points or []] = True
-    return made.log_boxes(0, low, high, is_point)
+    return inside(made, low, high, is_point)
+
+
+def inside(made: GaussianMixture, low: FloatArray, high: FloatArray, is_point: BoolArray) -> FloatArray:
+    return made.log_boxes(0, Boxes(low, high, is_point, np.zeros(len(low)), np.arange(low.shape[1])))
 
 
 @pytest.mark.parametrize(("dim", "most"), [(1, 1e-6), (2, 0.1), (3, 0.15), (4, 0.25)])
@@ -77,8 +82,8 @@ def test_each_row_may_have_its_own_points_and_depends_on_no_other_row() -> None:
     low = rng.normal(size=(200, 4))
     high = low + 1.0
     is_point = rng.random((200, 4)) < 0.5
-    together = made.log_boxes(0, low, high, is_point)
-    alone = [made.log_boxes(0, low[i : i + 1], high[i : i + 1], is_point[i : i + 1])[0] for i in range(200)]
+    together = inside(made, low, high, is_point)
+    alone = [inside(made, low[i : i + 1], high[i : i + 1], is_point[i : i + 1])[0] for i in range(200)]
     np.testing.assert_allclose(together, alone, rtol=1e-12)
     exact = is_point.all(axis=1)
     assert exact.any()

@@ -67,7 +67,7 @@ class Affine:
                 first, last = _ordered(b).low[0], _ordered(b).high[-1]
                 low[known & (x < first + half), c] = -np.inf
                 high[known & (x > last - half), c] = np.inf
-        return Boxes(low, high, is_point, np.zeros(shape[0]))
+        return Boxes(low, high, is_point, np.zeros(shape[0]), np.arange(shape[1]))
 
 
 def check_affine(bins: Sequence[Bins], names: Sequence[str]) -> None:

@@ -48,11 +48,6 @@ class CodedRows:
     codes: tuple[IntArray, ...]
     values: tuple[FloatArray | None, ...]
 
-    def take(self, which: IntArray) -> CodedRows:
-        """Some of the rows, by number."""
-        codes = tuple(each.take(which) for each in self.codes)
-        return CodedRows(codes, tuple(None if each is None else each.take(which) for each in self.values))
-
 
 @dataclass(frozen=True)
 class GivenCell:

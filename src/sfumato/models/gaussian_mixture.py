@@ -12,12 +12,15 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from sfumato.encoding.boxes import LOG_SQRT_2PI, Boxes
-from sfumato.models.box_integrals import between, log_masses, sobol_points
+from sfumato.models.box_integrals import between, drawn_log_masses, sobol_points
+from sfumato.models.matched_masses import matched_log_masses
 from sfumato.schema.layout import FloatArray, IntArray
 
 BoolArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
-DRAWS_LOG2 = 4  # 16 points for the integral over a box
+MATCHED = range(5, 101)  # coordinates of a box whose moments are matched: of fewer, points are better for their time
+FEW_LOG2 = 5  # 32 points for the integral over a box of fewer coordinates
+MANY_LOG2 = 4  # 16 for a box of more, where matching would cost the cube of their number
 GIBBS_SWEEPS = 25
 
 
@@ -150,29 +153,44 @@ class GaussianMixture:
         z[:, ~held] = mean[~held] + (z[:, held] - mean[held]) @ slope.T + noise
         return z
 
-    def log_boxes(
-        self,
-        c: int,
-        low: FloatArray,
-        high: FloatArray,
-        is_point: BoolArray,
-        draws_log2: int = DRAWS_LOG2,
-    ) -> FloatArray:
+    def log_boxes(self, c: int, boxes: Boxes, draws_log2: int | None = None) -> FloatArray:
         """Log probability under component c of a box for each row (a density in the point coordinates).
 
-        Coordinate j of row i lies between low[i, j] and high[i, j], or is exactly low[i, j] where
-        `is_point`. Points are conditioned on; the box that is left is integrated by the sequential
-        importance sampler of Geweke, Hajivassiliou and Keane on a fixed set of quasi-random points, so the
-        answer is the same each time, and no row's depends on the others.
+        Points are conditioned on and coordinates without bounds left out, which is exact. The box that is left is
+        integrated by matching moments; where it has few or very many coordinates, or somebody says on how many points,
+        by drawing on a fixed set of quasi-random ones. So the answer is the same each time, and no row's depends on the
+        others.
+
+        Args:
+            c: The component.
+            boxes: The boxes.
+            draws_log2: The logarithm of the number of points, to the base 2.
+
+        Returns:
+            One number a row.
         """
-        uniform = sobol_points(self.dim, draws_log2)
-        found = np.empty(len(low))
-        for pattern, mine in alike(is_point):
-            order = np.argsort(~pattern, kind="stable")  # exact coordinates first: less to integrate
+        found = np.empty(len(boxes.low))
+        is_free = np.isinf(boxes.low) & np.isinf(boxes.high)
+        for pattern, mine in alike(np.hstack([boxes.is_point, is_free])):
+            point, free = np.split(pattern[np.append(boxes.order, self.dim + boxes.order)], 2)
+            order, points = np.append(boxes.order[point], boxes.order[~point & ~free]), int(point.sum())
             factor = np.asarray(np.linalg.cholesky(self.covariance(c)[np.ix_(order, order)]), dtype=np.float64)
-            starts, ends = ((edge[mine] - self.means[c])[:, order].T for edge in (low, high))
-            found[mine] = log_masses(factor, starts, ends, int(pattern.sum()), uniform)
+            starts, ends = ((edge[mine] - self.means[c])[:, order].T for edge in (boxes.low, boxes.high))
+            apart = solve_triangular(factor[:points, :points], starts[:points], lower=True)
+            centre = factor[points:, :points] @ apart
+            left = factor[points:, points:], starts[points:] - centre, ends[points:] - centre
+            found[mine] = _log_masses(*left, draws_log2)
+            height = np.log(np.diagonal(factor)[:points]).sum() + points * LOG_SQRT_2PI
+            found[mine] -= height + 0.5 * (apart**2).sum(axis=0)
         return found
+
+
+def _log_masses(factor: FloatArray, low: FloatArray, high: FloatArray, draws_log2: int | None) -> FloatArray:
+    dim = len(low)
+    if draws_log2 is None and dim in MATCHED:
+        return matched_log_masses(factor, low, high)
+    usual = FEW_LOG2 if dim < MATCHED.start else MANY_LOG2
+    return drawn_log_masses(factor, low, high, sobol_points(max(1, dim), usual if draws_log2 is None else draws_log2))
 
 
 def alike(marks: BoolArray) -> Iterator[tuple[BoolArray, IntArray | slice]]:

@@ -174,7 +174,7 @@ class MixtureModel:
         values = [None if cell.value is None else np.array([cell.value]) for cell in cells]
         boxes = tuple(self.encoder.boxes(codes, values, layout.bins, k) for k in range(layout.classes))
         inside = [
-            (mixture.log_boxes(c, b.low, b.high, b.is_point, FINE) + b.log_change)[0]
+            (mixture.log_boxes(c, b, FINE) + b.log_change)[0]
             for c, b in enumerate(boxes[k] for k in mixture.component_class)
         ]
         return boxes, np.log(mixture.weights) + np.array(inside)
@@ -212,11 +212,8 @@ class MixtureModel:
         """The log density log p(x, class), (rows, classes); columns in groups have none."""
         if isinstance(self.encoder, Projected):
             raise ArgumentError("columns in groups have no density: a release of them models a projection")
-        order = np.lexsort(rows.codes[::-1])  # neighbours that begin alike share what it takes to weigh them
-        ordered = rows.take(order)
-        joint = np.empty((len(order), self.layout.classes))
-        for k in range(self.layout.classes):
-            joint[order, k] = self._log_class(self.encoder, ordered, k)
+        encoder = self.encoder
+        joint = np.stack([self._log_class(encoder, rows, k) for k in range(self.layout.classes)], axis=1)
         return self.labeller.blend(rows.codes, joint) if isinstance(self.labeller, Labeller) else joint
 
     def log_posterior(self, rows: CodedRows) -> FloatArray:
@@ -237,10 +234,7 @@ class MixtureModel:
     def _log_class(self, encoder: Scores | Affine, rows: CodedRows, k: int) -> FloatArray:
         """log(weight of class k) + log p(x | k)."""
         boxes = encoder.boxes(rows.codes, rows.values, self.layout.bins, k)
-        parts = [
-            np.log(self.mixture.weights[c]) + self.mixture.log_boxes(c, boxes.low, boxes.high, boxes.is_point)
-            for c in self.mixture.members(k)
-        ]
+        parts = [np.log(self.mixture.weights[c]) + self.mixture.log_boxes(c, boxes) for c in self.mixture.members(k)]
         return np.asarray(logsumexp(parts, axis=0)) + boxes.log_change
 
     # --- files

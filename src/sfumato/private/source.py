@@ -21,7 +21,7 @@ from sfumato.tables.coding import cells_of, code_label, find_cells, read_batches
 from sfumato.tables.table import BATCH_ROWS, Table
 
 BATCH_CELLS = 1 << 22  # a wide table gets shorter batches
-TURN_BYTES = 1 << 30  # of rows of units that are in memory to be chosen from
+TURN_BYTES = 1 << 28  # of rows of units that are in memory to be chosen from, some five times over
 
 _NO_TAGS: TagArray = np.zeros((0, 4), dtype=np.uint64)
 

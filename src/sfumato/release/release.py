@@ -224,8 +224,8 @@ class Release(Asks):
         """The log density of each row: log p(x), or log p(x, y) where the table has the label column.
 
         A probability mass in categories, atoms and stepped columns, a density in the others. Cells that
-        have no place in the schema are integrated out. Integrals over boxes of a latent Gaussian are
-        evaluated on a fixed set of quasi-random points: deterministic, right to a few percent on most rows.
+        have no place in the schema are integrated out. Integrals over boxes of a latent Gaussian are taken by matching
+        moments, or on a fixed set of quasi-random points: deterministic, right to a few percent on most rows.
         Rows that break a rule of the schema have none: -inf. The others are those of `sample`, weighed and counted
         among 65,536 rows drawn with a fixed seed: where few rows keep the rules, it is right to a few percent too.
 

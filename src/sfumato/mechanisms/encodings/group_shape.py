@@ -11,7 +11,7 @@ from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan
 from sfumato.mechanisms.encodings.column_looks import averaged
 from sfumato.mechanisms.questions import feature_moments, latent_space, projected_image, unpack
-from sfumato.mechanisms.shrinkage import shrink_to_class
+from sfumato.mechanisms.shrinkage import shrink_to_class, shrinkage_weight
 from sfumato.mechanisms.tuning import GroupTuning
 from sfumato.private.queries.features import WithOne
 from sfumato.private.queries.group_sums import GroupSums
@@ -102,11 +102,11 @@ def ask_shape(curator: Asker, plan: Plan, projection: Projection, tuning: GroupT
     weight = (first.sum_sd**-2 / (first.sum_sd**-2 + cross_sd**-2))[:, None]
     both = weight * (first.sums / counts[:, None]) + (1.0 - weight) * (middle + cross[1:].T / counts[:, None])
     variance = np.asarray((first.sum_sd**-2 + cross_sd**-2) ** -1 / counts**2)
-    means = shrink_to_class(both, variance, counts, np.zeros(plan.classes, dtype=np.int64))
+    edge = gram_sd / counts.sum() * math.sqrt(2.0 * projection.dim)
+    means = shrink_means(both, variance, counts, gram[1:, 1:] / counts.sum(), tuning.noise_edge * edge)
 
     own = np.maximum(first.norms / counts - (means**2).sum(axis=1), VARIANCE_FLOOR)
     widths = np.clip(own / (counts / counts.sum() @ own), *tuning.class_widths)
-    edge = gram_sd / counts.sum() * math.sqrt(2.0 * projection.dim)
     known = Shape(counts, means, gram[1:, 1:] / counts.sum(), widths, edge, variance)
     return replace(known, within=known.within - known.between)
 
@@ -129,10 +129,27 @@ def ask_means(curator: Asker, shape: Shape, mu_squared: float, tuning: GroupTuni
     known, asked = np.sqrt(shape.mean_variances)[:, None], sd[:, :1] / counts[:, None]
     means, left = averaged(shape.means, known, shape.means + sums / counts[:, None], asked)
     variances = left[:, 0] ** 2
-    means = shrink_to_class(means, variances, counts, np.zeros(len(means), dtype=np.int64))
     everywhere = (shape.within + shape.between) * (shape.counts.sum() / counts.sum())
+    means = shrink_means(means, variances, counts, everywhere, tuning.noise_edge * shape.edge)
     nearer = replace(shape, counts=counts, means=means, widths=np.ones(len(means)), mean_variances=variances)
     return replace(nearer, within=everywhere - nearer.between)
+
+
+def shrink_means(
+    means: FloatArray, variances: FloatArray, counts: FloatArray, everywhere: FloatArray, least: float
+) -> FloatArray:
+    """Noisy means of classes, shrunk to each other as far as noise moved them. Classes differ where rows do: a
+    direction in which the covariance `everywhere` is above `least` is taken by itself, all others together.
+    """
+    values, vectors = np.linalg.eigh(everywhere)
+    clear, turned, weights = values > least, means @ vectors, counts / counts.sum()
+    turned[:, clear] = shrink_to_class(turned[:, clear], variances, counts, np.zeros(len(means), dtype=np.int64))
+    middle = weights @ turned[:, ~clear]
+    apart = turned[:, ~clear] - middle
+    energy = (apart**2).sum(axis=1) / max(apart.shape[1], 1)
+    signal = max(float(weights @ (energy - variances)), VARIANCE_FLOOR)
+    turned[:, ~clear] = middle + apart * (signal / (signal + variances))[:, None]
+    return np.asarray(turned @ vectors.T)
 
 
 def find_directions(shape: Shape, tuning: GroupTuning) -> Directions:
@@ -146,7 +163,16 @@ def find_directions(shape: Shape, tuning: GroupTuning) -> Directions:
     scale = np.maximum(inner, tuning.steepest**-4) ** 0.25
     matrix = (rotation / scale).T @ main.T
     outside = np.eye(len(main)) - main @ main.T
-    variances = np.maximum(np.diagonal(shape.within) - np.diagonal(main @ main.T @ shape.within @ main @ main.T), 0.0)
-    rest = outside @ np.diag(np.maximum(variances, VARIANCE_FLOOR)) @ outside
+    variances = np.diagonal(shape.within) - np.diagonal(main @ main.T @ shape.within @ main @ main.T)
+    rest = outside @ np.diag(_evened(variances, shape.edge)) @ outside
     spread = float((scale**2).sum())
     return Directions(matrix, main @ (rotation * scale), spread, rest + VARIANCE_FLOOR * np.eye(len(main)))
+
+
+def _evened(variances: FloatArray, edge: float) -> FloatArray:
+    """Noisy variances of coordinates, shrunk to their mean by the James-Stein weight: cutting off those below zero
+    alone would leave rows wider than they are.
+    """
+    apart = variances - variances.mean()
+    weight = shrinkage_weight(edge**2 / 2.0, float(apart @ apart), 1.0)
+    return np.asarray(np.maximum(variances - weight * apart, VARIANCE_FLOOR))

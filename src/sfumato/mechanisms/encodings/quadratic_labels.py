@@ -25,12 +25,12 @@ LONGEST_FEATURES = 15.0  # a radius on the latent grid is below 16
 
 def label_matrix(shape: Shape, directions: Directions, tuning: GroupTuning) -> FloatArray:
     """What the label model sees: the coordinates of largest variance, standardised, where more of them stand out of
-    the noise than there are main directions; those otherwise.
+    the noise than there are main directions and they hold most of the variance; the main directions otherwise.
     """
     variances = np.diagonal(shape.within + shape.between)
     order = np.argsort(-variances)[: tuning.label_coordinates]
     order = order[variances[order] > tuning.label_signal * shape.edge / math.sqrt(2.0 * len(variances))]
-    if len(order) < len(directions.matrix):
+    if len(order) < len(directions.matrix) or 2.0 * variances[order].sum() < variances.sum():
         return directions.matrix
     scales = np.maximum(np.sqrt(variances[order]), 1.0 / tuning.steepest)
     return np.asarray(np.eye(len(variances))[order] / scales[:, None])

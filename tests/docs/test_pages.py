@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shlex
@@ -75,12 +74,11 @@ def patients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "train", short)
 
 
-def test_the_page_about_asking_runs(patients: None, small_pool: None) -> None:
+def test_the_page_about_asking_runs(patients: None, small_pool: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sf, "fit", partial(sf.fit, insecure_seed=0))  # fresh noise would decide the sign of the slope
     release = run("docs/asking.md", {})["release"]
     assert release.count("age > 60").interval is not None
-    slope = release.regress("readmitted ~ age", kind="logistic")["age"]
-    assert math.isfinite(slope.estimate)  # noise decides its sign
-    assert slope.interval is not None or slope.reason
+    assert release.regress("readmitted ~ age", kind="logistic")["age"].estimate > 0.0
 
 
 def test_the_page_about_slicing_runs(patients: None) -> None:

@@ -208,12 +208,15 @@ class MixtureModel:
 
     # --- scoring
 
-    def log_joint(self, rows: CodedRows) -> FloatArray:
-        """The log density log p(x, class), (rows, classes); columns in groups have none."""
+    def log_joint(self, rows: CodedRows, draws_log2: int | None = None) -> FloatArray:
+        """The log density log p(x, class), (rows, classes); columns in groups have none.
+
+        Integrals over rows' boxes are those of `GaussianMixture.log_boxes`.
+        """
         if isinstance(self.encoder, Projected):
             raise ArgumentError("columns in groups have no density: a release of them models a projection")
         encoder = self.encoder
-        joint = np.stack([self._log_class(encoder, rows, k) for k in range(self.layout.classes)], axis=1)
+        joint = np.stack([self._log_class(encoder, rows, k, draws_log2) for k in range(self.layout.classes)], axis=1)
         return self.labeller.blend(rows.codes, joint) if isinstance(self.labeller, Labeller) else joint
 
     def log_posterior(self, rows: CodedRows) -> FloatArray:
@@ -231,10 +234,10 @@ class MixtureModel:
             return self.labeller.log_probabilities(latent)
         return self.mixture.log_joint(latent)
 
-    def _log_class(self, encoder: Scores | Affine, rows: CodedRows, k: int) -> FloatArray:
+    def _log_class(self, encoder: Scores | Affine, rows: CodedRows, k: int, draws_log2: int | None) -> FloatArray:
         """log(weight of class k) + log p(x | k)."""
-        boxes = encoder.boxes(rows.codes, rows.values, self.layout.bins, k)
-        parts = [np.log(self.mixture.weights[c]) + self.mixture.log_boxes(c, boxes) for c in self.mixture.members(k)]
+        boxes, mixture = encoder.boxes(rows.codes, rows.values, self.layout.bins, k), self.mixture
+        parts = [np.log(mixture.weights[c]) + mixture.log_boxes(c, boxes, draws_log2) for c in mixture.members(k)]
         return np.asarray(logsumexp(parts, axis=0)) + boxes.log_change
 
     # --- files

@@ -55,7 +55,8 @@ def _run(arguments: argparse.Namespace) -> Path | str:
     if arguments.what == "tune":
         searched = [(method, name) for method in arguments.methods for name in arguments.data or [tuning.PUBLIC]]
         rounds = arguments.releases or tuning.ROUNDS
-        made = [tuning.tune(arguments.out, method, name, tried(method), rounds) for method, name in searched]
+        known = {"rounds": rounds, "workers": arguments.workers}
+        made = [tuning.tune(arguments.out, method, name, tried(method), **known) for method, name in searched]
         return "\n".join(map(str, made))
     if arguments.what == "page":
         return table1.write_page(arguments.out)
@@ -78,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--methods", type=_some(METHODS), default=[], help="with commas between")
     parser.add_argument("--split", choices=SPLITS, default=SPLITS[0], help="the documentation's, or the paper's")
     parser.add_argument("--releases", type=int, help="of each cell; rounds of a search")
+    parser.add_argument("--workers", type=int, default=1, help="processes that share the rounds of a search")
     parser.add_argument("--again", action="store_true", help="make the named cells anew")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results", help="where the files go")
     return parser

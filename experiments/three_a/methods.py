@@ -108,30 +108,30 @@ def printed_for(
 
 def tried(method: str) -> Callable[[DataSet, dict[str, Any], int | None], pd.DataFrame]:
     """How a method is run with settings that a search tries."""
+    return partial(_tried, method)
 
-    def make(data: DataSet, settings: dict[str, Any], seed: int | None) -> pd.DataFrame:
-        if method != "printed":
-            found = replace(GANS[method][1], **settings)
-            return gan(method, found, data, tuning.EPSILON, data.delta, seed, len(data.train))
-        cube = Cube.of(data)
-        x, y = cube.points(data.train)
-        given = {key: value for key, value in settings.items() if key not in ("sigma_max", "scaling")}
-        kip = clustmix_printed.Kip(**given)
-        made = clustmix_printed.release(
-            x,
-            y,
-            len(data.classes),
-            epsilon=tuning.EPSILON,
-            delta=data.delta,
-            sigma_max=settings["sigma_max"],
-            rng=np.random.default_rng(seed),
-            kip=kip,
-            adapt=kip.alpha < 1.0,
-            scaling=settings["scaling"],
-        )
-        return cube.frame(made.x, made.y)
 
-    return make
+def _tried(method: str, data: DataSet, settings: dict[str, Any], seed: int | None) -> pd.DataFrame:
+    if method != "printed":
+        found = replace(GANS[method][1], **settings)
+        return gan(method, found, data, tuning.EPSILON, data.delta, seed, len(data.train))
+    cube = Cube.of(data)
+    x, y = cube.points(data.train)
+    given = {key: value for key, value in settings.items() if key not in ("sigma_max", "scaling")}
+    kip = clustmix_printed.Kip(**given)
+    made = clustmix_printed.release(
+        x,
+        y,
+        len(data.classes),
+        epsilon=tuning.EPSILON,
+        delta=data.delta,
+        sigma_max=settings["sigma_max"],
+        rng=np.random.default_rng(seed),
+        kip=kip,
+        adapt=kip.alpha < 1.0,
+        scaling=settings["scaling"],
+    )
+    return cube.frame(made.x, made.y)
 
 
 def printed_tuned(data: DataSet, epsilon: float, delta: float, seed: int | None, rows: int) -> pd.DataFrame:

@@ -11,7 +11,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -94,23 +97,46 @@ def tune(
     name: str,
     make: Callable[[DataSet, Settings, int], pd.DataFrame],
     rounds: int = ROUNDS,
+    workers: int = 1,
 ) -> Path:
-    """Try settings of a method on a data set until there are so many rounds, and keep them all."""
+    """Try settings of a method on a data set until there are so many rounds, and keep them all. Each round has its own
+    seed, so that several processes may share them.
+    """
     path = tuning_path(out, method, name)
-    data = held_out(load(name))
     kept = json.loads(path.read_text()) if path.is_file() else _fresh(method, name)
-    for number in range(len(kept["rounds"]), rounds):
-        rng = np.random.default_rng([number, list(SPACES).index(method)])
-        settings = {key: draw(rng) for key, draw in SPACES[method].items()}
-        started = time.perf_counter()
-        score = max(lightgbm(make(data, settings, number), data).values())
-        seconds = round(time.perf_counter() - started, 1)
-        kept["rounds"].append({"settings": settings, "score": round(score, 5), "seconds": seconds, "seed": number})
-        print(f"{method} on {name}, round {number}: {score:.4f} with {settings}", file=sys.stderr, flush=True)
+    done = {each["seed"] for each in kept["rounds"]}
+    missing = [number for number in range(rounds) if number not in done]
+    for found in _played(partial(_round, method, name, make), missing, workers):
+        kept["rounds"] = sorted([*kept["rounds"], found], key=lambda each: each["seed"])
+        said = f"round {found['seed']}: {found['score']:.4f} with {found['settings']}"
+        print(f"{method} on {name}, {said}", file=sys.stderr, flush=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(kept | made_by(), indent=1) + "\n")
     return path
+
+
+def _played(play: Callable[[int], dict[str, Any]], numbers: list[int], workers: int) -> Iterator[dict[str, Any]]:
+    """Rounds as they end, in this process or in several."""
+    if workers == 1:
+        yield from map(play, numbers)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for each in as_completed([pool.submit(play, number) for number in numbers]):
+            yield each.result()
+
+
+def _round(
+    method: str, name: str, make: Callable[[DataSet, Settings, int], pd.DataFrame], number: int
+) -> dict[str, Any]:
+    """One setting, and what its release is worth."""
+    data = held_out(load(name))
+    rng = np.random.default_rng([number, list(SPACES).index(method)])
+    settings = {key: draw(rng) for key, draw in SPACES[method].items()}
+    started = time.perf_counter()
+    score = max(lightgbm(make(data, settings, number), data).values())
+    seconds = round(time.perf_counter() - started, 1)
+    return {"settings": settings, "score": round(score, 5), "seconds": seconds, "seed": number}
 
 
 def best(out: Path, method: str, name: str = PUBLIC) -> Settings | None:

@@ -4,6 +4,10 @@ Coordinates become columns by the projection's pseudo-inverse, and each column i
 between its bounds with its class's noisy mean and variance: close to a normal where the variance is small, heaped at
 both ends where it is as large as that of ink on paper. What the projection loses comes back by that stretching, and
 hardly as noise: independent noise in every column is not what rows look like.
+
+Of images whose lowest frequencies alone are kept, bending moves these frequencies, and with them what a digit is. A
+mixture's rows of them are the nearest to the mean image that have the frequencies that were drawn
+(`encoding.nearest_rows`).
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from scipy.special import betaincinv, ndtr
 
 from sfumato.arrays import ArraySpec, Insist, NamedArrays, Specs
 from sfumato.config import UNRECORDED, option
+from sfumato.encoding.nearest_rows import nearest_rows
 from sfumato.schema.layout import Bins, FloatArray, IntArray, Layout, OrderedBins
 from sfumato.schema.projections import ENTRY_BITS, Projection
 
@@ -129,6 +134,21 @@ class Projected:
         for start in range(0, len(latent), PLACED_AT_ONCE):
             part = slice(start, start + PLACED_AT_ONCE)
             places[part] = self._places(latent[part], labels[part], rng)
+        return places
+
+    def drawn(self, latent: FloatArray, labels: IntArray, rng: np.random.Generator, weights: FloatArray) -> Places:
+        """The same, with images that have the coordinates; `weights` are those of the classes, for the mean image."""
+        covered = sum(b - a for a, b in self.projection.images)
+        places = (
+            np.empty((len(latent), covered), np.float32)
+            if covered == self.means.shape[1]
+            else self.places(latent, labels, rng)
+        )
+        middle, wanted = (weights @ self.means).astype(np.float32), latent.astype(np.float32)
+        for a, b in self.projection.images:
+            mine = self.projection.matrix[:, a:b].any(axis=1)
+            back = self.projection.back[a:b, mine].astype(np.float32)
+            places[:, a:b] = nearest_rows(wanted[:, mine], self._matrix[mine, a:b], back, middle[a:b])
         return places
 
     def seen(self, places: Places) -> FloatArray:

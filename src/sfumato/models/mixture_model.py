@@ -201,7 +201,7 @@ class MixtureModel:
 
         Their labels are those of what they became: bending columns to their distributions moves a row's projection.
         """
-        places = encoder.places(latent, own, rng)
+        places = encoder.drawn(latent, own, rng, self.mixture.class_weights)
         if not isinstance(self.labeller, QuadraticLabeller):
             return Drawn(places, own, own)
         return Drawn(places, own, self.labeller.relabel(encoder.seen(places), rng))

@@ -44,12 +44,17 @@ class Projection:
 
     matrix: IntArray
     halvings: int = 0  # by which coordinates of many columns are scaled down, so that no row's are longer than 16
+    images: tuple[tuple[int, int], ...] = ()  # the columns, from and up to, of images that lose frequencies
 
     @classmethod
     def of(cls, groups: Iterable[Group]) -> Projection:
         """The projection of groups, a block for each."""
-        matrix = np.rint(block_diag(*(directions(group) for group in groups)) * 2.0**ENTRY_BITS).astype(np.int64)
-        return cls(matrix, max(0, math.ceil(math.log2(matrix.shape[1] / WIDEST) / 2)))
+        listed = list(groups)
+        matrix = np.rint(block_diag(*(directions(group) for group in listed)) * 2.0**ENTRY_BITS).astype(np.int64)
+        ends = np.cumsum([len(group.names) for group in listed]).tolist()
+        spans = zip(listed, [0, *ends], ends, strict=False)
+        images = tuple((a, b) for group, a, b in spans if group.projection == "dct2" and group.directions < b - a)
+        return cls(matrix, max(0, math.ceil(math.log2(matrix.shape[1] / WIDEST) / 2)), images)
 
     @property
     def dim(self) -> int:

@@ -36,7 +36,6 @@ class Drawing:
     times: float = 2.0  # as many, for rows whose tables come out right to be chosen from
     fewest: int = 1 << 12  # for stages to be sure of their weights
     at_once: int = 1 << 16  # rows that are chosen, before all are moved on
-    sweeps: int = 2  # by which they are: after one, rows that no step moved came again
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class TiltedModel:
 
     kind: ClassVar[str] = "tilted"
     row_spends: ClassVar[tuple[str, ...]] = ()
-    drawn_at_once: ClassVar[int] = 1 << 18  # rows of one set of candidates, which take their time to settle
+    drawn_at_once: ClassVar[int] = 1 << 19  # rows of one set of candidates, which take their time to settle
 
     def __post_init__(self) -> None:
         bins = [len(level) for level in self.tilt.levels]
@@ -191,21 +190,28 @@ class TiltedModel:
     def _chosen(self, chains: Chains, n: int, rng: np.random.Generator) -> Iterator[Rows]:
         """Some rows at a time, n in all, so that the tables of all of them so far come out right.
 
-        Candidates are settled once. Whenever some of them were chosen, all are moved on by sweeps, which keep the
-        model's law.
+        Candidates are settled once. Whenever some of them were chosen, all are moved on by a sweep, which keeps the
+        model's law, and those that were chosen by one more, so that none comes again as it was.
         """
         size = min(n, DRAWING.at_once)
         candidates, _, _ = settle(chains, self._split[0], max(int(DRAWING.times * size), DRAWING.fewest), rng)
-        ahead = np.zeros(self.tilt.cells)
+        ahead, chosen = np.zeros(self.tilt.cells), np.zeros(0, np.int64)
         for start in range(0, max(n, 1), max(size, 1)):
-            for _ in range(DRAWING.sweeps if start else 0):
-                chains.sweep(candidates, self._split[0], rng)
+            if start:
+                self._move_on(chains, candidates, chosen, rng)
             some = min(size, n - start)
             levels = self.tilt.levels_of(candidates.codes, candidates.labels)
             places = self.tilt.places_by_row(levels, self._widest)
             chosen = balanced(places, some * self._wanted, some, rng, ahead)
             ahead += np.bincount(places.take(chosen, axis=0).ravel(), minlength=len(ahead)) - some * self._wanted
             yield candidates.take(chosen)
+
+    def _move_on(self, chains: Chains, candidates: Rows, chosen: IntArray, rng: np.random.Generator) -> None:
+        """Move candidates in place: all of them once, and those that were chosen before that."""
+        gone = candidates.take(chosen)
+        chains.sweep(gone, self._split[0], rng)
+        candidates.put(chosen, gone)
+        chains.sweep(candidates, self._split[0], rng)
 
     @cached_property
     def _widest(self) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -295,6 +296,17 @@ def test_a_search_goes_on_where_it_stopped_and_says_who_pays(tmp_path: Path, mon
     assert len(seen) == 3
     assert tuning.best(tmp_path, "dp-gan", "adult") == seen[0]  # all as good
     assert tuning.best(tmp_path, "dp-gan") is None
+    path.write_text(json.dumps(kept | {"rounds": kept["rounds"][::2]}))  # as several processes may leave it
+    tuning.tune(tmp_path, "dp-gan", "adult", make, rounds=3)
+    again = json.loads(path.read_text())["rounds"]
+    assert [each["seed"] for each in again] == [0, 1, 2]
+    assert again[1]["settings"] == kept["rounds"][1]["settings"] == seen[3]
+    assert len(seen) == 4
+
+
+def test_processes_share_the_rounds_of_a_search() -> None:
+    assert sorted(tuning._played(abs, [-3, 2, -1], workers=2)) == [1, 2, 3]  # type: ignore[arg-type, type-var]
+    pickle.dumps(methods.tried("dp-gan"))
 
 
 @pytest.mark.parametrize("name", ["census", "fraud", "isolet", "mnist"])

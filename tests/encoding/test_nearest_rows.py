@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from sfumato.encoding.nearest_rows import ROWS_AT_ONCE, nearest_rows
+from sfumato.encoding.nearest_rows import SOLVED_AT_ONCE, nearest_rows
 from sfumato.schema.projections import ENTRY_BITS, Projection
 from sfumato.schema.schema import Group
 
@@ -44,7 +44,7 @@ def test_it_solves_what_it_says(waves: tuple[np.ndarray, np.ndarray]) -> None:
 
 def test_rows_have_their_coordinates_within_the_bounds(waves: tuple[np.ndarray, np.ndarray]) -> None:
     matrix, back = waves
-    real = drawings(ROWS_AT_ONCE + 100)
+    real = drawings(SOLVED_AT_ONCE + 100)
     wanted = (real - 0.5) @ matrix.T
     found = nearest_rows(wanted, matrix, back, real.mean(axis=0))
     assert found.min() >= 0.0

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Float32Array: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
-STEPS = 40  # of the dual: 1 % of the coordinates' spread is left of real digits, whose bound is reached
-ROWS_AT_ONCE = 1 << 11  # so that they stay in the processor's cache
+DUAL_STEPS = 40  # of the dual: 1 % of the coordinates' spread is left of real digits, whose bound is reached
+SOLVED_AT_ONCE = 1 << 11  # so that they stay in the processor's cache
 
 
 def nearest_rows(wanted: Float32Array, matrix: Float32Array, back: Float32Array, middle: Float32Array) -> Float32Array:
@@ -40,8 +40,8 @@ def nearest_rows(wanted: Float32Array, matrix: Float32Array, back: Float32Array,
         [[0.7, 0.3]]
     """
     found = np.empty((len(wanted), matrix.shape[1]), np.float32)
-    for start in range(0, len(wanted), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
+    for start in range(0, len(wanted), SOLVED_AT_ONCE):
+        part = slice(start, start + SOLVED_AT_ONCE)
         found[part] = _nearest(wanted[part], matrix, back, middle)
     return found
 
@@ -49,7 +49,7 @@ def nearest_rows(wanted: Float32Array, matrix: Float32Array, back: Float32Array,
 def _nearest(wanted: Float32Array, matrix: Float32Array, back: Float32Array, middle: Float32Array) -> Float32Array:
     ahead = multipliers = np.zeros_like(wanted)
     pace = 1.0
-    for _ in range(STEPS):
+    for _ in range(DUAL_STEPS):
         before, multipliers = multipliers, ahead + wanted
         multipliers -= (_rows(ahead, back, middle) - np.float32(0.5)) @ matrix.T
         next_pace = (1.0 + math.sqrt(1.0 + 4.0 * pace**2)) / 2.0

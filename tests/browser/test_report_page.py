@@ -107,6 +107,13 @@ def test_screens(new_page: NewPage, axe: Any, address: str, width: int, scheme: 
     axe(page)
 
 
+def test_charts_are_drawn_on_a_machine_that_is_never_idle(page: Any, address: str) -> None:
+    page.add_init_script("window.requestIdleCallback = (work, { timeout }) => setTimeout(work, timeout)")
+    page.add_init_script("window.IntersectionObserver = class { observe() {} }")  # and that shows none of them
+    opened(page, address)
+    assert page.locator("[data-figure] svg").count() == page.locator("[data-figure]").count() > 0
+
+
 def test_hostile_names_stay_text(page: Any, address: str) -> None:
     dialogs: list[Any] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))

@@ -4,7 +4,10 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
-const later = window.requestIdleCallback || ((work) => setTimeout(work, 20));
+const PATIENCE = 500; // milliseconds: where a machine is busy, a page may never be idle
+const later = window.requestIdleCallback
+  ? (work) => window.requestIdleCallback(work, { timeout: PATIENCE })
+  : (work) => setTimeout(work, 20);
 const OPTIONS = { mode: "vega", ast: true, renderer: "svg", actions: false, logLevel: 1 };
 const Z_WORDS = "95 % interval";
 
@@ -96,7 +99,7 @@ function drawAll() {
   places.forEach((place) => watch.observe(place));
   const rest = () => {
     const next = places.find((place) => !place.dataset.drawn);
-    if (next) drawFigure(next).then(() => later(rest));
+    if (next) drawFigure(next).finally(() => later(rest)); // one that fails holds up no other
     else document.documentElement.dataset.charts = "drawn";
   };
   later(rest);

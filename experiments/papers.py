@@ -182,15 +182,20 @@ def _random_mixing() -> tuple[str, str]:
 
 
 def _difference() -> tuple[str, str]:
-    gaps = []
-    for data in _published():
-        try:
-            gaps.append(statistics.mean(_releases(data, "real")) - statistics.mean(_releases(data, "clustmix")))
-        except (FileNotFoundError, KeyError):
-            continue
-    if not gaps:
+    lines = {"strict ClustMix": "clustmix", "adapted mixture": "adapted", "the same, 100,000 rows": "adapted-many"}
+    told = []
+    for title, method in lines.items():
+        gaps = []
+        for data in _published():
+            try:
+                gaps.append(statistics.mean(_releases(data, "real")) - statistics.mean(_releases(data, method)))
+            except (FileNotFoundError, KeyError):
+                continue
+        if gaps:
+            told.append(f"{title} {statistics.mean(gaps):.3f} over {len(gaps)} data sets")
+    if not told:
         raise LookupError("no cells")
-    return f"strict ClustMix: {statistics.mean(gaps):.3f} over {len(gaps)} data sets", "-"
+    return "; ".join(told), "-"
 
 
 def _kip() -> tuple[str, str]:

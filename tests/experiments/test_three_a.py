@@ -255,6 +255,21 @@ def test_other_settings_are_made_anew(few: data.DataSet, tmp_path: Path) -> None
     assert len(table1.fill(tmp_path, "adult", "real")["releases"]) == 1
 
 
+def test_more_rows_are_drawn_of_small_tables_alone(
+    few: data.DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for least in (len(few.train) + 50, len(few.train)):
+        named = f"least-{least}"
+        more = replace(methods.METHODS["mixture"], least=least, like="mixture")
+        monkeypatch.setitem(methods.METHODS, named, more)
+        assert len(more(few, 1.0, few.delta, 0).frame) == least
+        table1.fill(tmp_path, "adult", named, releases=1)
+    cells = table1.kept(tmp_path)
+    own, same = (cells["adult", "documented", f"least-{len(few.train) + by}"] for by in (50, 0))
+    assert own["settings"]["drawn"] == len(few.train) + 50
+    assert same["releases"] == cells["adult", "documented", "mixture"]["releases"] != own["releases"]
+
+
 def test_there_are_fifty_cells_and_a_job_for_each_that_is_missing(tmp_path: Path) -> None:
     assert set(methods.TEN) <= set(methods.METHODS)
     assert len(list(table1.jobs(tmp_path, methods=methods.TEN))) == 50

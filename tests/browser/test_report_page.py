@@ -27,7 +27,7 @@ IMAGES: dict[str, Any] = {
     "groups": {"picture": {"columns": "px*", "min": 0, "max": 9, "step": 1, "shape": [4, 4]}},
 }
 WIDE = 2000
-OPENS_WITHIN = 3000  # milliseconds
+OPENS_WITHIN = 50  # times what a report of a two hundredth of the columns takes
 LARGEST = 20_000_000  # bytes
 
 
@@ -236,14 +236,20 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_two_thousand_columns_open_at_once(page: Any, axe: Any, wide: Path) -> None:
-    assert wide.stat().st_size < LARGEST
-    opened_in = []
-    for _ in range(3):  # a machine may be busy once
-        page.goto(wide.as_uri())
+def opens_in(page: Any, address: str) -> int:
+    """Milliseconds until a report can be used: the least of three, for a machine may be busy once."""
+    found = []
+    for _ in range(3):
+        page.goto(address)
         page.wait_for_selector("html[data-ready]", state="attached", timeout=60_000)
-        opened_in.append(int(page.get_attribute("html", "data-ready")))
-    assert min(opened_in) < OPENS_WITHIN
+        found.append(int(page.get_attribute("html", "data-ready")))
+    return min(found)
+
+
+def test_two_thousand_columns_open_at_once(page: Any, axe: Any, address: str, wide: Path) -> None:
+    assert wide.stat().st_size < LARGEST
+    few, many = opens_in(page, address), opens_in(page, wide.as_uri())
+    assert many < OPENS_WITHIN * few
     page.wait_for_selector(DRAWN, state="attached", timeout=60_000)
     page.select_option("#column-choice", label="column_1999")
     page.select_option("#pair-one", label="column_1998")

@@ -70,9 +70,7 @@ def fill(
     """
     data, path = load(name, split), cell_path(out, name, split, method)
     if METHODS[method].like and len(data.train) >= METHODS[method].least:
-        same = fill(out, name, METHODS[method].like, split=split, releases=releases)
-        keep(path, cell := same | {"method": method})
-        return cell
+        return fill(out, name, METHODS[method].like, split=split, releases=releases, again=again)
     settings = {"epsilon": EPSILON, "delta": data.delta, "rows": len(data.train), "judge": JUDGE}
     if METHODS[method].least:
         settings["drawn"] = METHODS[method].least
@@ -122,9 +120,13 @@ def keep(path: Path, cell: Cell) -> None:
 
 
 def kept(out: Path) -> Cells:
-    """All cells there are."""
+    """All cells there are; those of a table with enough rows serve the method that draws more of smaller ones, too."""
     cells = [json.loads(path.read_text()) for path in sorted((out / "table1").glob("*.json"))]
-    return {(cell["data"], cell["split"], cell["method"]): cell for cell in cells}
+    found = {(cell["data"], cell["split"], cell["method"]): cell for cell in cells}
+    for method, each in METHODS.items():
+        same = [cell for cell in cells if cell["method"] == each.like and cell["settings"]["rows"] >= each.least]
+        found |= {(cell["data"], cell["split"], method): cell for cell in same}
+    return found
 
 
 def jobs(out: Path, split: str = SPLITS[0], methods: Sequence[str] = ()) -> Iterator[str]:
@@ -201,18 +203,19 @@ def _scores(cells: Cells, split: str) -> str:
         mine = {name: cells[name, split, method] for name in shown if (name, split, method) in cells}
         if mine:
             found = [spread(values(mine[name], score)) if name in mine else "" for name, score in columns]
-            lines.append([METHODS[method].named, *found, _difference(cells, mine, split)])
+            lines.append([METHODS[method].named, *found, _difference(cells, method, split)])
     return _table(lines)
 
 
-def _difference(cells: Cells, mine: dict[str, Cell], split: str) -> str:
-    """How far the first scores are from those of real rows, on average, and over how many data sets."""
-    away = [
-        mean_score(cells[name, split, "real"]) - mean_score(cell)
-        for name, cell in mine.items()
-        if name in TABLE and (name, split, "real") in cells
-    ]
+def _difference(cells: Cells, method: str, split: str) -> str:
+    away = differences(cells, method, split)
     return f"{statistics.mean(away):.3f} ({len(away)})" if away else ""
+
+
+def differences(cells: Cells, method: str, split: str = SPLITS[0]) -> list[float]:
+    """How far a method's first scores are from those of real rows, on each data set of the table that has both."""
+    both = [(cells.get((name, split, "real")), cells.get((name, split, method))) for name in TABLE]
+    return [mean_score(real) - mean_score(cell) for real, cell in both if real and cell]
 
 
 def mean_score(cell: Cell) -> float:

@@ -27,7 +27,7 @@ IMAGES: dict[str, Any] = {
     "groups": {"picture": {"columns": "px*", "min": 0, "max": 9, "step": 1, "shape": [4, 4]}},
 }
 WIDE = 2000
-OPENS_WITHIN = 50  # times what a report of a three hundredth of the columns takes
+OPENS_WITHIN = 20  # times what a report of a three hundredth of the columns takes
 LARGEST = 20_000_000  # bytes
 
 

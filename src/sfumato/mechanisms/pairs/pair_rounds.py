@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -18,6 +19,7 @@ from sfumato.mechanisms.asker import Asker
 from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, repeated
 from sfumato.mechanisms.encodings.column_looks import averaged
+from sfumato.mechanisms.pairs.column_margins import raked, within_noise
 from sfumato.mechanisms.pairs.pair_levels import levels_of
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate, choose, joint_of, pairs_of, scatter
@@ -168,9 +170,26 @@ class Tilting:
         log_possible, possible_sd = chains.log_possible(len(self.pool.rows), self.pool.rng)
         if chains.zeros is not None:
             tilt = tilt.with_tables(chains.zeros.tables, chains.zeros.weights)
-        shares = np.concatenate(self.pool.expected(tilt.tables))
+        expected = zip(tilt.tables, self.pool.expected(tilt.tables), strict=True)
+        shares = np.concatenate([self._held_to_columns(table, cells) for table, cells in expected])
         sd = math.sqrt(self.pool.log_total_variance + possible_sd**2)
         return TiltedModel(self.model, tilt, shares, self.pool.log_total + log_possible, sd)
+
+    def _held_to_columns(self, table: tuple[int, ...], cells: FloatArray) -> FloatArray:
+        """What is expected of a table, its columns no further from their histograms than noise."""
+        found = cells.reshape([self.sizes[j] for j in table])
+        return raked(found, {axis: self._margins[j] for axis, j in enumerate(table) if j in self._margins}).ravel()
+
+    @cached_property
+    def _margins(self) -> dict[int, FloatArray]:
+        """The share of every level of a column, by column."""
+        found = {}
+        for j, (told, (cells,)) in enumerate((told, self.pool.expected([told.columns])) for told in self.columns):
+            shape = self.sizes[j], self.layout.classes
+            counts, sd = told.counts.reshape(shape).sum(axis=1), np.sqrt((told.sd**2).reshape(shape).sum(axis=1))
+            rows = counts.sum()
+            found[j] = within_noise(cells.reshape(shape).sum(axis=1), counts / rows, sd / rows)
+        return found
 
     def _told(self) -> list[Told]:
         return self.columns + [bought.told(columns) for columns, bought in self.bought.items()]

@@ -14,7 +14,6 @@ class PairTuning:
     """How tables are chosen, bought and followed."""
 
     share: float = option(0.4, help="Part of the budget for tables and their choice.", unit="of mu^2", source=PAIRS)
-    share_beside_labels: float = option(0.3, help="The same where labels are adapted.", unit="of mu^2", source=PAIRS)
     label_share: float = option(
         0.3, help="Part of what tables leave for labels, where they are adapted.", unit="share", source=PAIRS
     )

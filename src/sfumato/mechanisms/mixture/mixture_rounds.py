@@ -80,7 +80,7 @@ def _plan_scores(mechanism: Mixture, public: Public) -> Plan:
     refuse_alpha(mechanism.alpha, adapted, "scores")
     paired = 0.0
     if mechanism.pairs is not None and can_pair(public.layout) and (shared is None or shared.tables):
-        paired = tuning.pairs.share
+        paired = tuning.pairs.share_beside_labels if adapted else tuning.pairs.share
         labels = replace(tuning.labels, share=tuning.pairs.label_share)
         encoding = replace(encoding, label_model=labels)
     aside = Adapting.of(adapted, encoding, public)

@@ -16,13 +16,14 @@ MOST_TURNS = 50  # of the fitting
 NEAR = 1e-6  # rows of all, by which a column may still be off
 
 
-def within_noise(shares: FloatArray, told: FloatArray, sd: FloatArray) -> FloatArray:
-    """The shares of a column's levels, moved as little as need be to within the noise of what was told.
+def within_noise(shares: FloatArray, told: FloatArray, most: FloatArray) -> FloatArray:
+    """The shares of a column's levels, each moved as little as need be to be off by so much at the most of what was
+    told.
 
     >>> within_noise(np.array([0.50, 0.30, 0.20]), np.array([0.50, 0.20, 0.30]), np.array([0.01, 0.02, 0.02])).round(3)
     array([0.5 , 0.22, 0.28])
     """
-    moved = np.clip(shares, np.maximum(told - sd, 0.0), np.maximum(told + sd, 0.0))
+    moved = np.clip(shares, np.maximum(told - most, 0.0), np.maximum(told + most, 0.0))
     return np.asarray(moved / moved.sum())
 
 

@@ -176,7 +176,7 @@ class Tilting:
         return TiltedModel(self.model, tilt, shares, self.pool.log_total + log_possible, sd)
 
     def _held_to_columns(self, table: tuple[int, ...], cells: FloatArray) -> FloatArray:
-        """What is expected of a table, its columns no further from their histograms than noise."""
+        """What is expected of a table, its columns no further from their histograms than noise explains."""
         found = cells.reshape([self.sizes[j] for j in table])
         return raked(found, {axis: self._margins[j] for axis, j in enumerate(table) if j in self._margins}).ravel()
 
@@ -187,8 +187,8 @@ class Tilting:
         for j, (told, (cells,)) in enumerate((told, self.pool.expected([told.columns])) for told in self.columns):
             shape = self.sizes[j], self.layout.classes
             counts, sd = told.counts.reshape(shape).sum(axis=1), np.sqrt((told.sd**2).reshape(shape).sum(axis=1))
-            rows = counts.sum()
-            found[j] = within_noise(cells.reshape(shape).sum(axis=1), counts / rows, sd / rows)
+            rows, most = counts.sum(), self.tuning.column_noise * sd
+            found[j] = within_noise(cells.reshape(shape).sum(axis=1), counts / rows, most / rows)
         return found
 
     def _told(self) -> list[Told]:

@@ -14,6 +14,7 @@ class PairTuning:
     """How tables are chosen, bought and followed."""
 
     share: float = option(0.4, help="Part of the budget for tables and their choice.", unit="of mu^2", source=PAIRS)
+    share_beside_labels: float = option(0.3, help="The same where labels are adapted.", unit="of mu^2", source=PAIRS)
     label_share: float = option(
         0.3, help="Part of what tables leave for labels, where they are adapted.", unit="share", source=PAIRS
     )
@@ -74,4 +75,10 @@ class PairTuning:
         0.9999,
         help="Rows whose weights stay as they are; those of the others are cut to the largest of these.",
         source=ROUND,
+    )
+    column_noise: float = option(
+        2.0,
+        help="How far a column of a sample may be from its histogram.",
+        unit="sd of its noise",
+        source="docs/proofs/pair-tables.md, section 5: splits of the train rows of Adult, Census, credit and frauds",
     )

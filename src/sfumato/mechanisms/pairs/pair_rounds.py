@@ -184,7 +184,8 @@ class Tilting:
     def _margins(self) -> dict[int, FloatArray]:
         """The share of every level of a column, by column."""
         found = {}
-        for j, (told, (cells,)) in enumerate((told, self.pool.expected([told.columns])) for told in self.columns):
+        expected = self.pool.expected([told.columns for told in self.columns])
+        for j, (told, cells) in enumerate(zip(self.columns, expected, strict=True)):
             shape = self.sizes[j], self.layout.classes
             counts, sd = told.counts.reshape(shape).sum(axis=1), np.sqrt((told.sd**2).reshape(shape).sum(axis=1))
             rows, most = counts.sum(), self.tuning.column_noise * sd

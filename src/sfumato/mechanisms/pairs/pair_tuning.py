@@ -80,5 +80,5 @@ class PairTuning:
         2.0,
         help="How far a column of a sample may be from its histogram.",
         unit="sd of its noise",
-        source="docs/proofs/pair-tables.md, section 5: splits of the train rows of Adult, Census, credit and frauds",
+        source="docs/proofs/pair-tables.md, section 6: splits of the train rows of Adult, Census, credit and frauds",
     )

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from sfumato.encoding.scores import ColumnScores, Scores
 from sfumato.models import GaussianMixture, MixtureModel, TiltedModel
+from sfumato.models.followers import Follower
 from sfumato.models.labellers import Labeller
 from sfumato.models.tilt import Tilt
 from sfumato.schema.layout import FloatArray, IntArray, Layout
@@ -27,6 +28,7 @@ SCHEMA: dict[str, Any] = {
     },
 }
 SIZES = (2, 4, 3)
+FOLLOWS = Follower(1, 2, np.array([[0.9, 0.07, 0.03], [0.01, 0.98, 0.01], [0.5, 0.1, 0.4]]))  # b by c
 FINE = 11  # log2 of the points for the integral over a cell
 
 
@@ -73,8 +75,8 @@ def cells(classes: int) -> IntArray:
 
 
 @cache
-def log_mixture(model: MixtureModel) -> FloatArray:
-    """The log probability of every cell under the mixture."""
+def log_mixture(model: MixtureModel, follows: bool = False) -> FloatArray:
+    """The log probability of every cell under the mixture; b has its own law given c where it follows."""
     *codes, labels = cells(model.layout.classes)
     values = [None, None, codes[2].astype(float)]
     joint = np.empty((len(labels), model.layout.classes))
@@ -84,29 +86,44 @@ def log_mixture(model: MixtureModel) -> FloatArray:
             np.log(model.mixture.weights[c]) + model.mixture.log_boxes(c, boxes, FINE) for c in model.mixture.members(k)
         ]
         joint[:, k] = logsumexp(found, axis=0)
+    if follows:
+        joint = followed(model, joint)
     if isinstance(model.labeller, Labeller):
         joint = model.labeller.blend(codes, joint)
     return joint[np.arange(len(labels)), labels]
 
 
-def shares(model: MixtureModel, tilt: Tilt) -> tuple[FloatArray, float]:
+def followed(model: MixtureModel, joint: FloatArray) -> FloatArray:
+    """Log probabilities of cells with each class, where b is drawn given c: by its level, and in it by its shares."""
+    classes, (_, b, c, _) = model.layout.classes, cells(model.layout.classes)
+    by_cell = joint.reshape(*SIZES, classes, classes)
+    others = logsumexp(by_cell, axis=1, keepdims=True)  # the mixture, whatever b is
+    levels = np.array([0, 1, 1, 2])
+    own = model.mixture.class_weights @ model.encoder.columns[1].masses  # type: ignore[union-attr]
+    chance = FOLLOWS.chances[c, levels[b]] * own[b] / np.bincount(levels, own)[levels[b]]
+    return np.asarray(np.broadcast_to(others, by_cell.shape).reshape(joint.shape) + np.log(chance)[:, None])
+
+
+def shares(model: MixtureModel, tilt: Tilt, follows: bool = False) -> tuple[FloatArray, float]:
     """The probability of every cell under the tilted mixture, and the log of what the weights add up to."""
     *codes, labels = cells(model.layout.classes)
-    log = log_mixture(model) + tilt.log_weights(tilt.levels_of(codes, labels))
+    log = log_mixture(model, follows) + tilt.log_weights(tilt.levels_of(codes, labels))
     return np.exp(log - logsumexp(log)), float(logsumexp(log))
 
 
-def expected(model: MixtureModel, tilt: Tilt) -> FloatArray:
+def expected(model: MixtureModel, tilt: Tilt, follows: bool = False) -> FloatArray:
     """The share of rows in every cell of the tilt's tables."""
     *codes, labels = cells(model.layout.classes)
     places = tilt.places(tilt.levels_of(codes, labels))
-    return np.bincount(places.ravel(), np.tile(shares(model, tilt)[0], len(places)), minlength=tilt.cells)
+    return np.bincount(places.ravel(), np.tile(shares(model, tilt, follows)[0], len(places)), minlength=tilt.cells)
 
 
-def tilted(tilt: Tilt, **options: Any) -> TiltedModel:
+def tilted(tilt: Tilt, follows: bool = False, **options: Any) -> TiltedModel:
     """A tilted mixture whose shares and total are exact."""
     model = mixture(**options)
-    return TiltedModel(model, tilt, expected(model, tilt), shares(model, tilt)[1], 0.0)
+    followers = (FOLLOWS,) if follows else ()
+    share, total = expected(model, tilt, follows), shares(model, tilt, follows)[1]
+    return TiltedModel(model, tilt, share, total, 0.0, followers=followers)
 
 
 def frame(classes: int) -> pd.DataFrame:

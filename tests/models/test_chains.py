@@ -10,12 +10,13 @@ from unittest import mock
 import numpy as np
 import pytest
 from scipy.stats import chi2
-from tests.models.small_mixtures import SIZES, cells, counts, mixture, shares, tilt
+from tests.models.small_mixtures import FOLLOWS, SIZES, cells, counts, mixture, shares, tilt
 
 from sfumato.encoding.affine import Affine
 from sfumato.errors import ArgumentError
 from sfumato.models import GivenCell, MixtureModel, Tilt
 from sfumato.models.chains import Chains, Rows, resampled, settle
+from sfumato.models.tilted_model import laws_of
 from sfumato.schema.layout import FloatArray, IntArray
 
 FALSE_ALARM = 1e-7
@@ -113,6 +114,29 @@ def test_a_sweep_that_forgets_a_table_is_caught(table: int) -> None:
         for _ in range(3):
             Chains(model).sweep(rows, tilted, rng)
     assert excess(rows, model.layout.classes, share) > 1
+
+
+@pytest.mark.half
+@pytest.mark.parametrize("adapted", [False, True])
+def test_sweeps_keep_the_law_of_a_column_that_follows(adapted: bool) -> None:
+    model, tilted = mixture(adapted=adapted), tilt(3)
+    share, rng = shares(model, tilted, follows=True)[0], np.random.default_rng(1)
+    chains = Chains(model, followers=laws_of(model, (FOLLOWS,), tilted.levels))
+    rows, _, _ = settle(chains, tilted, ROWS, rng)
+    for _ in range(3):
+        chains.sweep(rows, tilted, rng)
+    assert excess(rows, 3, share) < 1
+
+
+def test_a_follower_that_is_left_behind_is_caught() -> None:
+    model, tilted = mixture(), tilt(3)
+    share, rng = shares(model, tilted, follows=True)[0], np.random.default_rng(1)
+    chains = Chains(model, followers=laws_of(model, (FOLLOWS,), tilted.levels))
+    rows, _, _ = settle(chains, tilted, ROWS, rng)
+    with mock.patch.object(Chains, "led", return_value=[]):
+        for _ in range(3):
+            chains.sweep(rows, tilted, rng)
+    assert excess(rows, 3, share) > 1
 
 
 def test_a_sweep_that_forgets_adapted_labels_is_caught() -> None:

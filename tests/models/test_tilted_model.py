@@ -34,6 +34,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no label": {"label": False},
     "components": {"components": 3},
     "adapted": {"adapted": True},
+    "follows": {"follows": True},
+    "follows, no label": {"follows": True, "label": False},
+    "follows, adapted": {"follows": True, "adapted": True, "components": 2},
 }
 each = pytest.mark.parametrize("variant", VARIANTS)
 
@@ -65,7 +68,7 @@ def with_holes(classes: int) -> Tilt:
 def truth(release: sf.Release) -> FloatArray:
     model = release.model
     assert isinstance(model, TiltedModel)
-    return shares(model.base, model.tilt)[0]
+    return shares(model.base, model.tilt, bool(model.followers))[0]
 
 
 def counted(release: sf.Release, rows: pd.DataFrame) -> FloatArray:
@@ -111,8 +114,8 @@ def test_samples_are_balanced() -> None:
     assert np.abs(found - ROWS * model.expected).max() < 12
 
 
-@pytest.mark.parametrize("given", [{"b": "r"}, {"c": 1}, {"y": "yes"}, {"b": None, "y": "so"}])
-@pytest.mark.parametrize("variant", ["plain", "adapted"])
+@pytest.mark.parametrize("given", [{"b": "r"}, {"c": 1}, {"y": "yes"}, {"b": None, "y": "so"}, {"b": "p", "c": 2}])
+@pytest.mark.parametrize("variant", ["plain", "adapted", "follows", "follows, adapted"])
 def test_given_is_the_conditional_distribution(variant: str, given: dict[str, Any]) -> None:
     release = made(variant)
     rows = release.sample(ROWS // 3, seed=2, given=given)
@@ -245,7 +248,7 @@ def test_the_density_is_the_share_of_a_cell(variant: str) -> None:
     np.testing.assert_allclose(np.exp(release.log_density(frame(release.layout.classes))), share, rtol=1e-6)
 
 
-@pytest.mark.parametrize("variant", ["plain", "components", "adapted"])
+@pytest.mark.parametrize("variant", ["plain", "components", "adapted", "follows", "follows, adapted"])
 def test_classes_have_the_probabilities_that_cells_give_them(variant: str) -> None:
     release = made(variant, correlated=False)
     share = truth(release).reshape(-1, 3)
@@ -255,7 +258,9 @@ def test_classes_have_the_probabilities_that_cells_give_them(variant: str) -> No
     np.testing.assert_allclose(
         found[possible], (share / share.sum(axis=1, keepdims=True).clip(1e-300))[possible], rtol=1e-6
     )
-    plain = np.exp(log_mixture(release.model.base)).reshape(-1, 3)  # type: ignore[attr-defined]
+    model = release.model
+    assert isinstance(model, TiltedModel)
+    plain = np.exp(log_mixture(model.base, bool(model.followers))).reshape(-1, 3)
     np.testing.assert_allclose(found[~possible], (plain / plain.sum(axis=1, keepdims=True))[~possible], rtol=1e-6)
     np.testing.assert_allclose(np.exp(release.log_density(rows)), share.sum(axis=1), rtol=1e-6)
 
@@ -267,6 +272,15 @@ def test_cells_that_fit_no_bin_are_integrated_out() -> None:
     for unknown, axes in (({"a": "?"}, 0), ({"c": None}, 2), ({"a": "?", "c": None}, (0, 2))):
         expected = np.broadcast_to(share.sum(axis=axes, keepdims=True), share.shape).ravel()
         np.testing.assert_allclose(np.exp(release.log_density(rows.assign(**unknown))), expected, rtol=1e-6)
+
+
+def test_a_leader_that_fits_no_bin_tells_of_its_follower_by_how_often_it_comes() -> None:
+    bare = Tilt(tilt(3).levels, 3, (), np.zeros(0))
+    release = replace(made("plain"), model=tilted(bare, follows=True, correlated=False))
+    share = truth(release).reshape(*SIZES, 3)
+    for unknown, axes in (({"c": None}, 2), ({"a": "?"}, 0), ({"a": "?", "c": None}, (0, 2))):
+        wanted = np.broadcast_to(share.sum(axis=axes, keepdims=True), share.shape).ravel()
+        np.testing.assert_allclose(np.exp(release.log_density(frame(3).assign(**unknown))), wanted, rtol=1e-6)
 
 
 def test_many_unknown_cells_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,6 +377,14 @@ HOSTILE_FACTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "total": (lambda f: f.update(log_total=float("inf")), "not valid"),
     "large total": (lambda f: f.update(log_total=1e9), "not valid"),
     "error": (lambda f: f.update(log_total_sd=-1.0), "not valid"),
+    "no such follower": (lambda f: f.update(followers=[[7, 2]]), "is none, or does so twice"),
+    "no such leader": (lambda f: f.update(followers=[[1, 7]]), "is none, or does so twice"),
+    "follows twice": (lambda f: f.update(followers=[[1, 2], [1, 0]]), "is none, or does so twice"),
+    "follows itself": (lambda f: f.update(followers=[[1, 1]]), "follows another itself"),
+    "in a ring": (lambda f: f.update(followers=[[1, 2], [2, 1]]), "follows another itself"),
+    "no leader": (lambda f: f.update(followers=[[1]]), "not valid"),
+    "one more": (lambda f: f.update(followers=[[1, 2], [0, 2]]), "does not hold the arrays"),
+    "no chances": (lambda f: f.update(followers=[]), "does not hold the arrays"),
 }
 HOSTILE_ARRAYS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "level": (setting("tilt.levels.1", 0, 5), "not numbered from 0"),
@@ -380,13 +402,16 @@ HOSTILE_ARRAYS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "left out": (lambda a: a.pop("tilt.weights"), "does not hold the arrays"),
     "length": (lambda a: a.update({"tilt.expected": a["tilt.expected"][1:]}), "does not fit the schema"),
     "base": (setting("weights", 0, -1.0), "not probabilities"),
+    "negative chance": (setting("tilt.chances.0", (0, slice(0, 2)), [-0.1, 1.07]), "are not probabilities"),
+    "no chance": (setting("tilt.chances.0", (0, slice(0, 2)), [0.97, 0.0]), "are not probabilities"),
+    "chances": (setting("tilt.chances.0", (0, 0), 0.5), "are not probabilities"),
 }
 
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("good") / "good.sfumato"
-    made("plain").save(path)
+    made("follows").save(path)
     return path.read_bytes()
 
 

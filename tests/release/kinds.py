@@ -12,6 +12,7 @@ from tests.configs import asked
 import sfumato as sf
 from sfumato.audit.mixture import SHORT
 from sfumato.models import MixtureModel, Tilt, TiltedModel
+from sfumato.models.followers import Follower
 
 SCORES: dict[str, Any] = {
     "label": "ill",
@@ -49,6 +50,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "components": {"encoding": "scores", "components": 3},
     "adapt": {"encoding": "scores", "components": 1, "adapt": "labels"},
     "tilted": {"encoding": "scores", "components": 2, "tilted": True},
+    "follows": {"encoding": "scores", "components": 2, "tilted": True, "follows": True},
     "clustmix": {"encoding": "scores", "components": 3, "mechanism": "clustmix", "sigma_max": 2.0},
     "groups": {"encoding": "projected", "components": 1, "adapt": "labels"},
     "slicing": {"encoding": "scores", "mechanism": "slicing", "training": TRAINING},
@@ -62,7 +64,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "merged": {"encoding": "scores", "components": 1, "merged": True},
 }
-SINCE = {"tilted": 7, "merged": 7}  # the first version of the format with this kind
+SINCE = {"tilted": 7, "merged": 7, "follows": 8}  # the first version of the format with this kind
 # Rows with missing cells, and with one that has no place in the schema.
 FIXED: dict[str, list[dict[str, Any]]] = {
     "scores": [
@@ -138,11 +140,11 @@ def made_of(name: str, **options: Any) -> sf.Release:
     encoding = KINDS[name]["encoding"]
     # Columns in groups are projected by their schema, and others have scores by default.
     given = {key: value for key, value in (KINDS[name] | options).items() if value not in ("projected", "scores")}
-    is_tilted = given.pop("tilted", False)
+    is_tilted, follows = given.pop("tilted", False), given.pop("follows", False)
     if given.pop("merged", False):
         return merged()
     made = sf.fit(table(encoding), SCHEMAS[encoding], epsilon=2, delta=1e-6, insecure_seed=1, **asked(**given))
-    return tilted(made) if is_tilted else made
+    return tilted(made, follows) if is_tilted else made
 
 
 def merged() -> sf.Release:
@@ -155,8 +157,11 @@ def merged() -> sf.Release:
     return sf.merge([sf.merge([one, again], same_people=True), other])
 
 
-def tilted(release: sf.Release) -> sf.Release:
-    """The release with a tilt that is made up: town by illness, age by visits by grade, and no visits in Ulm."""
+def tilted(release: sf.Release, follows: bool = False) -> sf.Release:
+    """The release with a tilt that is made up: town by illness, age by visits by grade, and no visits in Ulm.
+
+    Grades may follow doses.
+    """
     base = release.model.base if isinstance(release.model, TiltedModel) else release.model
     assert isinstance(base, MixtureModel)
     layout = release.layout
@@ -169,4 +174,6 @@ def tilted(release: sf.Release) -> sf.Release:
     forbidden = np.zeros((4, 4))
     forbidden[0, 0] = -np.inf
     tilt = tilt.with_tables([(place["town"], place["visits"])], forbidden.ravel())
-    return replace(release, model=TiltedModel.of(base, tilt, 20_000, np.random.default_rng(2)))
+    chances = np.array([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.01, 0.01, 0.98], [0.2, 0.3, 0.5]])
+    followers = (Follower(place["grade"], place["dose"], chances),) if follows else ()
+    return replace(release, model=TiltedModel.of(base, tilt, 20_000, np.random.default_rng(2), followers))

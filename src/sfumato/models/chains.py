@@ -11,6 +11,11 @@ probability min(1, p(s') g(s | s') / (p(s) g(s' | s))), which leaves p as it is 
   w_c N(z; m_c, S_c), so what is left of the ratio is exp(f(s') - f(s)) P(y | class, new bins) / P(y | class, old bins).
 - The label, where labels are adapted, drawn from P(y | class, bins): what is left of the ratio is exp(f(s') - f(s)).
 
+A column that follows another (`followers.py`) has a bin of its own law, given its leader's bin, and its coordinate says
+nothing: q has the factor P(bin | leader's bin) in place of the bin that z_j is in. Whenever a leader's bin is proposed,
+bins of its followers are drawn along with it, and a follower's bin alone is proposed from its law, so that the ratios
+stay as they are; a follower's coordinate moves as the others let it.
+
 Under a condition q is the mixture's law given that. Held columns are not proposed one by one; the law of another
 coordinate given all the others is the same with and without the condition. A label that is held where labels are
 adapted is a factor P(label | class, bins) of the density, and fresh rows, drawn without it, are accepted by
@@ -22,7 +27,7 @@ are the same, and those that would go there are refused. A density of 0 (a weigh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -34,6 +39,7 @@ from scipy.special import log_softmax, logsumexp
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION
+from sfumato.models.followers import Law
 from sfumato.models.labellers import Labeller
 from sfumato.models.mixture_model import Condition, MixtureModel
 from sfumato.models.quick_numbers import Float32Array, log_uniforms, normals
@@ -109,15 +115,27 @@ class Chains:
         condition: One that the model made, or None.
         zeros: A tilt whose weights are 0, or -inf where no row of the mixture is to be; it has the levels of the tilts
             that it meets.
+        followers: Laws of columns that follow others.
+        fixed: Bins that the condition holds followers at, by column. That a leader goes with them is for the tilt to
+            say: `leading`.
 
     Raises:
         ArgumentError: The model has another encoding.
     """
 
-    def __init__(self, model: MixtureModel, condition: Condition | None = None, zeros: Tilt | None = None) -> None:
+    def __init__(
+        self,
+        model: MixtureModel,
+        condition: Condition | None = None,
+        zeros: Tilt | None = None,
+        followers: Sequence[Law] = (),
+        fixed: Mapping[int, int] | None = None,
+    ) -> None:
         if not isinstance(model.encoder, Scores):
             raise ArgumentError(f"only a mixture in the encoding 'scores' can be tilted, not {model.encoding!r}")
         self.model, self.condition = model, condition
+        self.laws = {law.follower.column: law for law in followers}
+        self.fixed = fixed or {}
         self.zeros = zeros if zeros is not None and zeros.tables else None
         self.encoder, self.mixture = model.encoder, model.mixture
         self.labeller = model.labeller if isinstance(model.labeller, Labeller) else None
@@ -225,6 +243,8 @@ class Chains:
         for k, run in _runs(own):
             for j in range(len(codes)):
                 codes[j, run] = self.held[j] if j in self.held else self.encoder.columns[j].codes_at(latent[j, run], k)
+        for j, law in self.laws.items():
+            codes[j] = self.fixed[j] if j in self.fixed else law.draw(codes[law.follower.leader], rng)
         rows = Rows(latent, component, own, own.copy(), codes)
         if self.labeller is not None:
             rows.labels = self._relabelled(self._logits(rows), own, rng)
@@ -251,13 +271,19 @@ class Chains:
             mine = 1.0 / np.exp(logits - logits[labels, np.arange(len(labels))]).sum(axis=0)
         return np.log(self.labeller.alpha * (own == labels) + (1.0 - self.labeller.alpha) * mine)
 
+    def led(self, leader: int) -> list[Law]:
+        """The laws of columns that follow one and are not held."""
+        return [law for j, law in self.laws.items() if law.follower.leader == leader and j not in self.fixed]
+
     def decode(self, rows: Rows, rng: np.random.Generator) -> list[pd.Series[Any]]:
         """The feature columns of rows, in the schema's types."""
         members = [np.flatnonzero(rows.own == k) for k in range(self.encoder.classes)]
         found = []
         for j, (column, bins) in enumerate(zip(self.encoder.columns, self.model.layout.bins, strict=True)):
             position = np.zeros(len(rows))
-            if not isinstance(bins, CategoryBins):
+            if j in self.laws:
+                position = rng.random(len(rows))
+            elif not isinstance(bins, CategoryBins):
                 latent = _blurred(rows.latent[j], rng) if bins.step is None else rows.latent[j].astype(np.float64)
                 for k, mine in enumerate(members):
                     position[mine] = column.position_in(latent.take(mine), rows.codes[j].take(mine), k)
@@ -361,42 +387,58 @@ class _Block:
 
     def _move_column(self, j: int, pull: LatentArray, rng: np.random.Generator) -> LatentArray:
         """Propose a coordinate of every row from its Gaussian's law of it given the others; by how much it moved."""
-        rows, n = self.rows, len(self.rows)
-        step = normals(rng, n) * self.chains._spreads[j].take(rows.component)
+        rows, n, chains = self.rows, len(self.rows), self.chains
+        step = normals(rng, n) * chains._spreads[j].take(rows.component)
         step -= pull
         latent = rows.latent[j] + step
+        if j in chains.laws:
+            rows.latent[j] = latent  # it says nothing: its law given the others is all there is
+            if j not in chains.fixed:
+                law = chains.laws[j]
+                self._propose({j: law.draw(rows.codes[law.follower.leader], rng)}, rng)
+            return step
         codes = np.empty(n, np.int32)
         for k, run in self.class_runs:
-            codes[run] = self.chains.encoder.columns[j].codes_at(latent[run], k)
-        rise = self.tilt.level_of(j, codes) - self.levels[j]
-        more = self._gain(j, rise)
-        gain: LatentArray = self._under_ceiling(more)
-        if self.chains.labeller is not None:
-            logits, log_label = self._label_with(j, codes)
-            gain = gain + (log_label - self.log_label)
-        taken = log_uniforms(rng, n) < gain
+            codes[run] = chains.encoder.columns[j].codes_at(latent[run], k)
+        along = {law.follower.column: law.draw(codes, rng) for law in chains.led(j)}
+        taken = self._propose({j: codes} | along, rng)
         rows.latent[j] = np.where(taken, latent, rows.latent[j])
-        rows.codes[j] = np.where(taken, codes, rows.codes[j])
-        self._shift(j, rise * taken)
-        self.total += np.where(taken, more, np.float32(0.0))
-        if self.chains.labeller is not None:
-            np.copyto(self.logits, logits, where=taken)
-            np.copyto(self.log_label, log_label, where=taken)
         step *= taken
         return step
+
+    def _propose(self, codes: Mapping[int, Int32Array], rng: np.random.Generator) -> Any:
+        """Propose bins of some columns at once, drawn by the mixture's own law of them; which rows took them."""
+        rows, chains = self.rows, self.chains
+        rises = {j: self.tilt.level_of(j, code) - self.levels[j] for j, code in codes.items()}
+        more = self._gain(rises)
+        gain: LatentArray = self._under_ceiling(more)
+        if chains.labeller is not None:
+            logits, log_label = self._label_with(codes)
+            gain = gain + (log_label - self.log_label)
+        taken = log_uniforms(rng, len(rows)) < gain
+        for j, code in codes.items():
+            rows.codes[j] = np.where(taken, code, rows.codes[j])
+            self._shift(j, rises[j] * taken)
+        self.total += np.where(taken, more, np.float32(0.0))
+        if chains.labeller is not None:
+            np.copyto(self.logits, logits, where=taken)
+            np.copyto(self.log_label, log_label, where=taken)
+        return taken
 
     def _move_label(self, rng: np.random.Generator) -> None:
         """Propose a label of every row from its law given the class and the bins."""
         rows, column = self.rows, len(self.levels) - 1
         labels = self.chains._relabelled(self.logits, rows.own, rng)
-        gain = self._under_ceiling(self._gain(column, labels.astype(np.int32) - self.levels[column]))
+        gain = self._under_ceiling(self._gain({column: labels.astype(np.int32) - self.levels[column]}))
         rows.labels = np.where(log_uniforms(rng, len(rows)) < gain, labels, rows.labels)
 
-    def _gain(self, j: int, rise: Int32Array) -> Float32Array:
-        """What rows gain in the weights of their cells if the levels of column j rise by so many."""
-        at = self.places.take(self.tilt.having(j), axis=0)
+    def _gain(self, rises: Mapping[int, Int32Array]) -> Float32Array:
+        """What rows gain in the weights of their cells if the levels of some columns rise by so many."""
+        tables, strides = self.tilt.touched(tuple(rises))
+        at = self.places.take(tables, axis=0)
         before = self.tilt.short_weights.take(at).sum(axis=0)
-        at += self.tilt.strides(j)[:, None] * rise
+        for stride, rise in zip(strides, rises.values(), strict=True):
+            at += stride[:, None] * rise
         with np.errstate(invalid="ignore"):  # -inf both: it stays
             return np.asarray(self.tilt.short_weights.take(at).sum(axis=0) - before)
 
@@ -414,11 +456,23 @@ class _Block:
         for t, stride in zip(self.tilt.having(j), self.tilt.strides(j), strict=True):
             self.places[t] += stride * rise
 
-    def _label_with(self, j: int, codes: Int32Array) -> tuple[FloatArray, FloatArray]:
-        """What bins would say about the classes, and of the row's label, if those of column j were these."""
-        rows, evidence = self.rows, self.chains._evidence[1 + j]
-        logits = self.logits + (evidence.take(codes, axis=1) - evidence.take(rows.codes[j], axis=1))
+    def _label_with(self, codes: Mapping[int, Int32Array]) -> tuple[FloatArray, FloatArray]:
+        """What bins would say about the classes, and of the row's label, if those of some columns were these."""
+        rows, logits = self.rows, self.logits
+        for j, code in codes.items():
+            evidence = self.chains._evidence[1 + j]
+            logits = logits + (evidence.take(code, axis=1) - evidence.take(rows.codes[j], axis=1))
         return logits, self.chains._log_label(logits, rows.own, rows.labels)
+
+
+def leading(tilt: Tilt, laws: Sequence[Law], fixed: Mapping[int, int], held: Container[int]) -> Tilt:
+    """A tilt by which leaders go with the bins that their followers are held at, unless they are held themselves."""
+    for law in laws:
+        column, leader = law.follower.column, law.follower.leader
+        if column in fixed and leader not in held:
+            with np.errstate(divide="ignore"):
+                tilt = tilt.with_tables([(leader,)], np.log(law.chances[:, fixed[column]]))
+    return tilt
 
 
 def settle(chains: Chains, tilt: Tilt, n: int, rng: np.random.Generator) -> tuple[Rows, float, float]:

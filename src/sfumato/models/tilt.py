@@ -96,6 +96,24 @@ class Tilt:
         """By how much one more level of a column moves a row's place in each table that the column is in."""
         return self._strides[column]
 
+    def touched(self, columns: tuple[int, ...]) -> tuple[IntArray, Int32Array]:
+        """The tables that any of some columns is in, and (columns, tables) by how much one more level of each moves a
+        row's place there.
+        """
+        if len(columns) == 1:
+            return self.having(columns[0]), self.strides(columns[0])[None]
+        if columns not in self._touched:
+            tables = np.unique(np.concatenate([self._having[j] for j in columns]))
+            strides = np.zeros((len(columns), len(tables)), np.int32)
+            for row, j in zip(strides, columns, strict=True):
+                row[np.searchsorted(tables, self._having[j])] = self._strides[j]
+            self._touched[columns] = tables, strides
+        return self._touched[columns]
+
+    @cached_property
+    def _touched(self) -> dict[tuple[int, ...], tuple[IntArray, Int32Array]]:
+        return {}
+
     @cached_property
     def short_weights(self) -> Float32Array:
         """The weights in single precision, which is enough to choose by."""

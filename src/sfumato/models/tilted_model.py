@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Annotated, Any, ClassVar
@@ -21,12 +21,13 @@ from sfumato.errors import ArgumentError
 from sfumato.guarantee import Guarantee
 from sfumato.models.balance import balanced
 from sfumato.models.base import CodedRows, GivenCell, register_model
-from sfumato.models.chains import Chains, Rows, settle
+from sfumato.models.chains import Chains, Rows, leading, settle
+from sfumato.models.followers import Follower, Law, can_follow
 from sfumato.models.gaussian_mixture import alike
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import CLASS_ROWS, Condition, MixtureModel
 from sfumato.models.tilt import MOST_TILTED, Int32Array, Tilt
-from sfumato.schema.layout import FloatArray, IntArray, Layout
+from sfumato.schema.layout import NOWHERE, FloatArray, IntArray, Layout
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Limits:
 
     tables: int = 1 << 14
     columns: int = 16  # of a table
+    followers: int = 1 << 12
     weight: float = 1e3
     log_total: float = 1e6
 
@@ -54,6 +56,7 @@ UNKNOWN_COMBINATIONS = 256  # of the levels of cells that fit no bin
 
 _Column = Annotated[int, Field(strict=True, ge=0)]
 _Table = Annotated[tuple[_Column, ...], Field(min_length=1, max_length=LIMITS.columns)]
+_Follower = tuple[_Column, _Column]  # and its leader
 _Levels = Annotated[int, Field(strict=True, ge=1, le=MOST_TILTED)]
 
 
@@ -65,9 +68,18 @@ class _Facts(BaseModel):
     levels: Annotated[tuple[_Levels, ...], Field(fail_fast=True)]  # how many each feature has
     tables: Annotated[tuple[_Table, ...], Field(fail_fast=True, max_length=LIMITS.tables)]
     impossible: Annotated[int, Field(strict=True, ge=0, le=MOST_TILTED)]  # cells
+    followers: Annotated[tuple[_Follower, ...], Field(fail_fast=True, max_length=LIMITS.followers)] = ()
     ceiling: Annotated[float, Field(ge=-LIMITS.log_total, le=LIMITS.log_total)] | None = None
     log_total: Annotated[float, Field(ge=-LIMITS.log_total, le=LIMITS.log_total)]
     log_total_sd: Annotated[float, Field(ge=0, le=LIMITS.log_total)]
+
+
+@dataclass(frozen=True)
+class TiltedCondition:
+    """What the mixture makes of given cells, and the bins at which columns that follow others are held."""
+
+    base: Condition
+    fixed: Mapping[int, int]
 
 
 @register_model
@@ -75,12 +87,15 @@ class _Facts(BaseModel):
 class TiltedModel:
     """The distribution base(row) exp(weights of the cells that the row is in) / total.
 
+    Columns that follow others have laws of their own in the place of what the mixture says of them (`followers.py`).
+
     Attributes:
         base: The mixture, in the encoding `scores`.
         tilt: The tables and the weights of their cells.
         expected: The share of rows in each cell, one table after the other, which samples are balanced to.
         log_total: The log of the mean of exp(weights) under the mixture.
         log_total_sd: Its standard error.
+        followers: The columns that follow others; none of their leaders does.
     """
 
     base: MixtureModel
@@ -88,6 +103,7 @@ class TiltedModel:
     expected: FloatArray
     log_total: float
     log_total_sd: float
+    followers: tuple[Follower, ...] = field(default=(), kw_only=True)
 
     kind: ClassVar[str] = "tilted"
     row_spends: ClassVar[tuple[str, ...]] = ()
@@ -101,7 +117,14 @@ class TiltedModel:
             raise ArgumentError(f"a tilted mixture has one share for each of its {self.tilt.cells} cells")
 
     @classmethod
-    def of(cls, base: MixtureModel, tilt: Tilt, rows: int, rng: np.random.Generator) -> TiltedModel:
+    def of(
+        cls,
+        base: MixtureModel,
+        tilt: Tilt,
+        rows: int,
+        rng: np.random.Generator,
+        followers: tuple[Follower, ...] = (),
+    ) -> TiltedModel:
         """The tilted mixture, its shares and its total from rows drawn for it.
 
         Args:
@@ -109,6 +132,7 @@ class TiltedModel:
             tilt: The tilt.
             rows: How many rows to draw.
             rng: Where random numbers come from.
+            followers: The columns that follow others.
 
         Returns:
             The model.
@@ -117,12 +141,13 @@ class TiltedModel:
             ArgumentError: The tilt does not fit the mixture, or leaves no row.
         """
         weighing, zeros = tilt.split()
-        chains = Chains(base, zeros=zeros)
+        chains = Chains(base, zeros=zeros, followers=laws_of(base, followers, tilt.levels))
         drawn, log_total, sd = settle(chains, weighing, rows, rng)
         log_possible, possible_sd = chains.log_possible(rows, rng)
         places = tilt.places(tilt.levels_of(drawn.codes, drawn.labels))
         expected = np.bincount(places.ravel(), minlength=tilt.cells) / rows
-        return cls(base, tilt, expected, log_total + log_possible, float(np.hypot(sd, possible_sd)))
+        sd = float(np.hypot(sd, possible_sd))
+        return cls(base, tilt, expected, log_total + log_possible, sd, followers=followers)
 
     @property
     def layout(self) -> Layout:
@@ -149,7 +174,7 @@ class TiltedModel:
             axis = self.tilt.tables[t].index(label)
             shares = np.moveaxis(table, axis, 0).reshape(self.layout.classes, -1).sum(axis=1)
             return np.asarray(shares / shares.sum())
-        rows, _, _ = settle(self._chains(None), self._split[0], CLASS_ROWS, np.random.default_rng(0))
+        rows, _, _ = settle(self.chains(None), self._split[0], CLASS_ROWS, np.random.default_rng(0))
         return np.asarray(np.bincount(rows.labels, minlength=self.layout.classes) / len(rows))
 
     # --- drawing
@@ -160,30 +185,41 @@ class TiltedModel:
         weighing, zeros = self.tilt.split()
         return weighing.merged(), zeros
 
-    def _chains(self, condition: Condition | None) -> Chains:
-        return Chains(self.base, condition, self._split[1])
+    @cached_property
+    def _laws(self) -> tuple[Law, ...]:
+        return laws_of(self.base, self.followers, self.tilt.levels)
+
+    def chains(self, condition: TiltedCondition | None = None) -> Chains:
+        """Rows of the mixture with what follows, under a condition if there is one, and where rules let them be."""
+        if condition is None:
+            return Chains(self.base, None, self._split[1], self._laws)
+        return Chains(self.base, condition.base, self._split[1], self._laws, condition.fixed)
 
     def check_given(self, names: Iterable[str]) -> None:
         """Refuse what the mixture refuses, which is nothing: it has no columns in groups."""
         self.base.check_given(names)
 
-    def condition(self, given: Mapping[str, GivenCell]) -> Condition:
+    def condition(self, given: Mapping[str, GivenCell]) -> TiltedCondition:
         """What the mixture makes of given cells; the tilt follows when rows are drawn."""
-        return self.base.condition(given)
+        names = self.layout.names
+        fixed = {each.column: given[names[each.column]].code for each in self.followers if names[each.column] in given}
+        others = {name: cell for name, cell in given.items() if name not in {names[j] for j in fixed}}
+        return TiltedCondition(self.base.condition(others), fixed)
 
     @one_blas_thread()
     def draw(
-        self, n: int, rng: np.random.Generator, condition: Condition | None = None
+        self, n: int, rng: np.random.Generator, condition: TiltedCondition | None = None
     ) -> tuple[list[pd.Series[Any]], IntArray]:
         """Draw n rows: candidates in stages, and of them, again and again, those whose tables come out right.
 
         Under a condition rows are taken as they come, as the shares of cells are those of all rows.
         """
-        chains = self._chains(condition)
+        chains = self.chains(condition)
         if condition is None:
             rows = Rows.joined(list(self._chosen(chains, n, rng)))
         else:
-            drawn, _, _ = settle(chains, self._split[0], max(n, DRAWING.fewest), rng)
+            tilt = leading(self._split[0], self._laws, condition.fixed, chains.held)
+            drawn, _, _ = settle(chains, tilt, max(n, DRAWING.fewest), rng)
             rows = drawn.take(rng.permutation(len(drawn))[:n])
         return chains.decode(rows, rng), rows.labels
 
@@ -238,11 +274,33 @@ class TiltedModel:
         levels of their columns as the mixture has them in the class, as if they were independent of each other and of
         the row's other cells; over 256 combinations of levels drawn with a fixed seed where there are more.
         """
-        return self.base.log_joint(rows) + self._log_weights(rows.codes) - self.log_total
+        return self._base_joint(rows) + self._log_weights(rows.codes) - self.log_total
+
+    def _base_joint(self, rows: CodedRows) -> FloatArray:
+        """The log density before the tilt: the mixture's of the columns that follow nobody, and followers' chances."""
+        if not self.followers:
+            return self.base.log_joint(rows)
+        joint = replace(self.base, labeller=None).log_joint(self._without_followers(rows))
+        assert isinstance(self.base.encoder, Scores)
+        for law in self._laws:
+            leaders, codes = rows.codes[law.follower.leader], rows.codes[law.follower.column]
+            masses = self.base.encoder.columns[law.follower.leader].masses
+            for k in range(self.layout.classes):
+                joint[:, k] += law.log_chance(leaders, codes, masses[k])
+        return self.labeller.blend(rows.codes, joint) if isinstance(self.labeller, Labeller) else joint
+
+    def _without_followers(self, rows: CodedRows) -> CodedRows:
+        """Rows of which the mixture is told nothing of the columns that follow others."""
+        codes, values = list(rows.codes), list(rows.values)
+        for each in self.followers:
+            codes[each.column] = np.full_like(codes[each.column], NOWHERE)
+            known = values[each.column]
+            values[each.column] = None if known is None else np.full_like(known, np.nan)
+        return CodedRows(tuple(codes), tuple(values))
 
     def log_posterior(self, rows: CodedRows) -> FloatArray:
         """The log probabilities log p(class | x), (rows, classes); the mixture's where a row cannot be at all."""
-        base = self.base.log_joint(rows)
+        base = self._base_joint(rows)
         tilted = base + self._log_weights(rows.codes)
         joint = np.where((tilted > -np.inf).any(axis=1, keepdims=True), tilted, base)
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
@@ -308,6 +366,9 @@ class TiltedModel:
             "log_total": self.log_total,
             "log_total_sd": self.log_total_sd,
         }
+        if self.followers:
+            facts["followers"] = [[each.column, each.leader] for each in self.followers]
+            arrays |= {f"tilt.chances.{i}": each.chances for i, each in enumerate(self.followers)}
         arrays |= {f"tilt.levels.{c}": level.astype(np.int64) for c, level in enumerate(self.tilt.levels)}
         arrays["tilt.weights"] = np.where(self.tilt.weights == -np.inf, 0.0, self.tilt.weights)
         arrays |= {"tilt.impossible": impossible.astype(np.int64), "tilt.expected": self.expected}
@@ -328,6 +389,11 @@ class TiltedModel:
         cells = sum(prod(sizes[j] for j in table) for table in told.tables)
         insist(cells <= MOST_TILTED and told.impossible <= cells, "the tables of its tilt have too many cells")
         specs |= {f"tilt.levels.{c}": ArraySpec((size,), np.int64) for c, size in enumerate(layout.sizes)}
+        _check_followers(told.followers, layout, insist)
+        specs |= {
+            f"tilt.chances.{i}": ArraySpec((told.levels[leader], told.levels[column]))
+            for i, (column, leader) in enumerate(told.followers)
+        }
         specs |= {"tilt.weights": ArraySpec((cells,)), "tilt.expected": ArraySpec((cells,))}
         return specs | {"tilt.impossible": ArraySpec((told.impossible,), np.int64)}
 
@@ -347,10 +413,31 @@ class TiltedModel:
         weights[impossible] = -np.inf
         tilt = Tilt(levels, layout.classes, told.tables, weights, np.inf if told.ceiling is None else told.ceiling)
         _check_expected(tilt, arrays["tilt.expected"], insist)
-        return cls(base, tilt, arrays["tilt.expected"], told.log_total, told.log_total_sd)
+        followers = tuple(Follower(*who, arrays[f"tilt.chances.{i}"]) for i, who in enumerate(told.followers))
+        for each in followers:
+            proper = (each.chances > 0).all() and (np.abs(each.chances.sum(axis=1) - 1.0) < 1e-6).all()
+            insist(proper, "the chances of a column that follows another are not probabilities")
+        return cls(base, tilt, arrays["tilt.expected"], told.log_total, told.log_total_sd, followers=followers)
 
     def check_guarantee(self, guarantee: Guarantee, unit_rows: int, insist: Insist) -> None:
         """A tilted mixture holds no noisy rows, like the mixture."""
+
+
+def laws_of(base: MixtureModel, followers: Sequence[Follower], levels: Sequence[IntArray]) -> tuple[Law, ...]:
+    """The laws of columns that follow others, each with the shares that the mixture gives its bins."""
+    assert not followers or isinstance(base.encoder, Scores)
+    columns = base.encoder.columns if isinstance(base.encoder, Scores) else ()
+    weights = base.mixture.class_weights
+    return tuple(Law.of(each, levels, weights @ columns[each.column].masses) for each in followers)
+
+
+def _check_followers(followers: Sequence[tuple[int, int]], layout: Layout, insist: Insist) -> None:
+    """Whether columns can follow each other as a file says."""
+    columns, leaders = {column for column, _ in followers}, {leader for _, leader in followers}
+    known = all(max(pair) < len(layout.sizes) for pair in followers)
+    insist(known and len(columns) == len(followers), "a column that follows another is none, or does so twice")
+    insist(not columns & leaders, "a column that others follow follows another itself")
+    insist(known and all(can_follow(layout.bins[j]) for j in columns), "a column of many values follows another")
 
 
 def _check_expected(tilt: Tilt, expected: FloatArray, insist: Insist) -> None:

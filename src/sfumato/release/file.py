@@ -34,8 +34,8 @@ from sfumato.schema.schema import Schema
 from sfumato.text import one_line
 
 FORMAT = "sfumato-release"
-VERSION = 7
-READABLE = (6, 7)  # 6 has the bins of its schema
+VERSION = 8
+READABLE = (6, 7, 8)  # 6 has the bins of its schema; to 7 no column follows another
 JSON_NAME = "release.json"
 ARRAYS_NAME = "arrays.safetensors"
 ANSWERS = "answers."  # begins the names of arrays that are no model's
@@ -79,7 +79,7 @@ class _Model(BaseModel):
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid")
     format: Literal["sfumato-release"]
-    version: Literal[6, 7]
+    version: Literal[6, 7, 8]
     library: str
     mechanism: _Name
     model: _Model

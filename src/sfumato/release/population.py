@@ -24,7 +24,7 @@ from sfumato.errors import ArgumentError
 from sfumato.guarantee import NoisyAnswer
 from sfumato.mechanisms.pairs.tilting import Total, cells_of, solve
 from sfumato.models.base import Model
-from sfumato.models.chains import Chains, settle
+from sfumato.models.chains import settle
 from sfumato.models.column_label import model_asked, with_asked
 from sfumato.models.tilted_model import TiltedModel
 from sfumato.schema.layout import FloatArray, IntArray, Layout
@@ -133,8 +133,7 @@ class Known:
     @threadpool_limits.wrap(limits=1)  # many small products: threads wait longer for each other than they work
     def population(self, rng: np.random.Generator) -> Population:
         """One draw: of the table's rows, and of the population's from them."""
-        tilt, zeros = self.model.tilt.split()
-        chains = Chains(self.model.base, zeros=zeros)
+        tilt, chains = self.model.tilt.split()[0], self.model.chains()
         rows, _, _ = settle(chains, tilt, self.rows, rng)
         cells = cells_of(tilt, rows)
         # What is expected solves the dual for counts of held + followed^2 weights.
@@ -147,7 +146,7 @@ class Known:
         drawn = rng.multinomial(self.rows, table / table.sum())
         columns = tuple(chains.decode(rows, rng))
         own = (self.model.base, self.model.tilt, self.model.expected, self.model.log_total, self.model.log_total_sd)
-        return Population(*own, columns, rows.labels, drawn / drawn.sum())
+        return Population(*own, columns, rows.labels, drawn / drawn.sum(), followers=self.model.followers)
 
 
 def bought_noise(rounds: Sequence[Round], layout: Layout) -> dict[frozenset[int], float]:

@@ -20,16 +20,18 @@ from sfumato.mechanisms.base import Plan, Public
 from sfumato.mechanisms.budget import Share, repeated
 from sfumato.mechanisms.encodings.column_looks import averaged
 from sfumato.mechanisms.pairs.column_margins import raked, within_noise
+from sfumato.mechanisms.pairs.following import TwoColumns, followers_of
 from sfumato.mechanisms.pairs.pair_levels import levels_of
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate, choose, joint_of, pairs_of, scatter
 from sfumato.mechanisms.pairs.tilting import Pool, PoolSize, Told, Total
 from sfumato.mechanisms.questions import unpack
 from sfumato.models.chains import STAGING, Chains
+from sfumato.models.followers import Follower
 from sfumato.models.mixture_model import MixtureModel
 from sfumato.models.structural_zeros import refined, rule_parts, rule_tables
 from sfumato.models.tilt import Tilt
-from sfumato.models.tilted_model import TiltedModel
+from sfumato.models.tilted_model import TiltedModel, laws_of
 from sfumato.private.queries.base import ROW_CAP
 from sfumato.private.queries.tables import CELLS_OF_ALL, CELLS_OF_ONE, MOST_STEPS, TARGET_BITS, Distances, Tables
 from sfumato.schema.layout import FloatArray, IntArray, Layout
@@ -96,6 +98,10 @@ class Bought:
         apart = (self.counts - self.expected) ** 2 - self.sd**2 - self.expected
         return max(float(apart.sum() / (self.expected**2).sum()), 0.0)
 
+    def two_columns(self, first: int, second: int) -> TwoColumns:
+        """The same as a table of two columns with so many levels."""
+        return TwoColumns(self.counts.reshape(first, second), self.sd)
+
     def told(self, columns: tuple[int, ...]) -> Told:
         """What it tells, trusted as far as the model was wrong.
 
@@ -125,10 +131,11 @@ class Tilting:
         self.curator, self.plan, self.model, self.marginals, self.tuning = curator, plan, model, marginals, tuning
         self.layout = model.layout
         self.total = Total(float(marginals.counts.sum()), marginals.count_sd * math.sqrt(self.layout.classes))
-        levels, zeros = self._levels()
+        self.followers: tuple[Follower, ...] = ()
+        self.levels, self.zeros = self._levels()
         variance = plan.public.noise_factor * tuning.typical_tables / plan.spend(plan.repeats(TABLES)[-1])
         self.size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
-        self.pool = Pool(self._chains(zeros, self.size.rows), levels, self.size, tuning)
+        self.pool = self._pool()
         self.sizes = self.pool.tilt.sizes
         self.bought: dict[tuple[int, ...], Bought] = {}
         self.columns = self._columns()
@@ -144,6 +151,7 @@ class Tilting:
             noise = math.sqrt(self.plan.public.noise_factor)
             chosen = choose(seen, budget, noise, self.total.rows, self.tuning)
             self._buy(buying.title, [seen[i] for i in chosen], budget)
+            self._let_follow({seen[i].columns for i in chosen})
             self.pool.follow(self._told(), self.total)
         self.pool.settle(self._told(), self.total)
         return self._model()
@@ -156,13 +164,48 @@ class Tilting:
         levels = refined(levels, rule_parts(self.layout, rules))
         return levels, Tilt(levels, self.layout.classes, *rule_tables(self.layout, rules, levels))
 
-    def _chains(self, zeros: Tilt, rows: int) -> Chains:
+    def _pool(self) -> Pool:
+        """Rows of the mixture, of which nothing was told yet but who follows whom."""
+        return Pool(self._chains(), self.levels, self.size, self.tuning)
+
+    def _chains(self) -> Chains:
         """Rows where rules let them be; or anywhere, if the mixture puts next to none there: what was spent must not be
         lost, and whoever draws rows of the release draws again.
         """
-        chains = Chains(self.model, zeros=zeros)
-        log_share, _ = chains.log_possible(rows, np.random.default_rng(0))
-        return chains if log_share > math.log(LEAST_POSSIBLE) else Chains(self.model)
+        laws = laws_of(self.model, self.followers, self.levels)
+        chains = Chains(self.model, zeros=self.zeros, followers=laws)
+        log_share, _ = chains.log_possible(self.size.rows, np.random.default_rng(0))
+        return chains if log_share > math.log(LEAST_POSSIBLE) else Chains(self.model, followers=laws)
+
+    def _let_follow(self, new: set[tuple[int, ...]]) -> None:
+        """Let columns follow others that all but tell them, by the tables so far, where the new ones say more of it.
+        What is expected of followers' tables is then by their laws, and rows begin anew.
+        """
+        before = {(each.column, each.leader) for each in self.followers}
+        label = len(self.layout.names)
+        pairs = {table: bought for table, bought in self.bought.items() if len(table) == 2 and label not in table}
+        found = followers_of(
+            {(i, j): bought.two_columns(self.sizes[i], self.sizes[j]) for (i, j), bought in pairs.items()},
+            self._told_shares,
+            self.layout.bins,
+            self.total.rows,
+            self.tuning.following,
+        )
+        after = {(each.column, each.leader) for each in found}
+        if after == before and not any(tuple(sorted(pair)) in new for pair in after):
+            return
+        self.followers = found
+        self.pool = self._pool()
+        columns = {column for column, _ in before | after}
+        tables = [table for table in self.bought if columns & set(table)]
+        for table, shares in zip(tables, self.pool.expected(tables), strict=True):
+            self.bought[table].expected = self.total.rows * shares
+
+    @cached_property
+    def _told_shares(self) -> list[FloatArray]:
+        """The share of every level of each column, by its histogram."""
+        counts = [told.counts.reshape(self.sizes[j], -1).sum(axis=1) for j, told in enumerate(self.columns)]
+        return [each / each.sum() for each in counts]
 
     def _model(self) -> TiltedModel:
         """Where the pool is."""
@@ -173,7 +216,8 @@ class Tilting:
         expected = zip(tilt.tables, self.pool.expected(tilt.tables), strict=True)
         shares = np.concatenate([self._held_to_columns(table, cells) for table, cells in expected])
         sd = math.sqrt(self.pool.log_total_variance + possible_sd**2)
-        return TiltedModel(self.model, tilt, shares, self.pool.log_total + log_possible, sd)
+        log_total = self.pool.log_total + log_possible
+        return TiltedModel(self.model, tilt, shares, log_total, sd, followers=self.followers)
 
     def _held_to_columns(self, table: tuple[int, ...], cells: FloatArray) -> FloatArray:
         """What is expected of a table, its columns no further from their histograms than noise explains."""
@@ -206,7 +250,7 @@ class Tilting:
         zeros = self.pool.chains.zeros
         restricted = set() if zeros is None else {j for table in zeros.tables for j in table}
         for j, (masses, sd) in enumerate(zip(self.marginals.masses, self.marginals.sd, strict=True)):
-            level = self.pool.tilt.levels[j]
+            level = self.levels[j]
             counts = np.zeros((self.sizes[j], self.layout.classes))
             np.add.at(counts, level, (self.marginals.weights[:, None] * masses).T * self.total.rows)
             bins = np.bincount(level, minlength=self.sizes[j])
@@ -293,7 +337,7 @@ class Tilting:
 
     def _question(self, tables: Sequence[tuple[int, ...]]) -> Tables:
         """Every column's levels, and one more for what fits no bin, so that each row is in one cell of every table."""
-        levels = tuple(np.append(level, size) for level, size in zip(self.pool.tilt.levels, self.sizes, strict=False))
+        levels = tuple(np.append(level, size) for level, size in zip(self.levels, self.sizes, strict=False))
         return Tables(levels, self.layout.classes, tuple(tables), (1.0 / len(tables),) * len(tables))
 
     def _with_nowhere(self, table: tuple[int, ...], cells: FloatArray) -> FloatArray:

@@ -82,3 +82,9 @@ class PairTuning:
         unit="sd of its noise",
         source="docs/proofs/pair-tables.md, section 6: splits of the train rows of Adult, Census, credit and frauds",
     )
+    following: float = option(
+        0.2,
+        help="A column is drawn given another one that leaves no more than this of it open, by entropy and by noise.",
+        unit="share",
+        source="docs/proofs/pair-tables.md, section 7: splits of the train rows of Adult, Census and ACS",
+    )

@@ -1,0 +1,144 @@
+"""Which columns follow others, by the noisy tables of both and their histograms: post-processing.
+
+A row of a table, the counts y of a leader's level of which the histogram tells how many rows h it has, is explained in
+three ways, each by its likelihood beside that of an empty row:
+
+- all h rows are in one cell b, any of them as likely as the column has it: (2 h y_b - h^2) / (2 s^2);
+- they are spread as the column is: the same with h alone_b in every cell;
+- they are in a few cells as y says: sum of y_b^2 / (2 s^2) over the cells that stand out of the noise, for which each
+  cell costs the log of how many there are, and one nat for its height.
+
+What the leader's level says of the column is the mean of the three by their probabilities. The histogram of the column
+then says more: a level that noise leaves undecided finds no room in cells of the column that other levels fill. Rows
+that are beside where they should be drown in the noise of single cells, not in that of all cells together: of those
+beyond two standard deviations, and of one row at the least, the column is taken to come by chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import entr, log_softmax, logsumexp, softmax
+
+from sfumato.mechanisms.pairs.column_margins import raked
+from sfumato.models.followers import Follower, can_follow
+from sfumato.schema.layout import Bins, CategoryBins, FloatArray
+
+LEAST = 1e-12  # of a chance, so that columns' histograms may still raise it
+SURE = 2.0  # standard deviations of the rows beside where they should be, beyond which these are no noise
+
+
+@dataclass(frozen=True)
+class TwoColumns:
+    """Noisy counts of two columns, (levels, levels), and their noise."""
+
+    counts: FloatArray
+    sd: float
+
+    @property
+    def turned(self) -> TwoColumns:
+        """With the other column first."""
+        return TwoColumns(self.counts.T, self.sd)
+
+    def laws(self, rows: FloatArray, alone: FloatArray) -> FloatArray:
+        """What each level of the first column says of the second one.
+
+        >>> near = TwoColumns(np.array([[400.0, 3.0], [-5.0, 390.0]]), 5.0)
+        >>> near.laws(np.array([398.0, 391.0]), np.array([0.5, 0.5])).round(3)
+        array([[1., 0.],
+               [0., 1.]])
+        >>> TwoColumns(np.array([[6.0, -3.0]]), 5.0).laws(np.array([4.0]), np.array([0.7, 0.3])).round(1)
+        array([[0.8, 0.2]])
+
+        Args:
+            rows: How many rows each of these levels has, by its histogram.
+            alone: The distribution of the second column, all of it above 0.
+
+        Returns:
+            Distributions, one a row.
+        """
+        y, twice = self.counts, 2.0 * self.sd**2
+        held = rows[:, None]
+        cells = np.log(alone) + (2.0 * held * y - held**2) / twice
+        spread = ((2.0 * held * alone * y - (held * alone) ** 2) / twice).sum(axis=1)
+        cost = np.log(y.shape[1]) + 1.0
+        few = np.where(y > 0.0, np.maximum(y**2 / twice - cost, 0.0), 0.0)
+        by_few = np.where(few > 0.0, y, 0.0)
+        by_few = np.where(by_few.sum(axis=1, keepdims=True) > 0.0, by_few, alone)
+        ways = softmax(np.stack([logsumexp(cells, axis=1), spread, few.sum(axis=1)]), axis=0)[:, :, None]
+        one_cell = np.exp(log_softmax(cells, axis=1))
+        return np.asarray(ways[0] * one_cell + ways[1] * alone + ways[2] * by_few / by_few.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class _Tie:
+    """How one column may follow another.
+
+    Attributes:
+        follower: Who follows whom.
+        left: How much of the follower's entropy its leader leaves, and what noise may hide: one standard deviation of
+            the rows that are beside where they should be, as a share of those that would be there by chance.
+        is_category: Of the leader.
+    """
+
+    follower: Follower
+    left: float
+    is_category: bool
+
+
+def followers_of(
+    tables: Mapping[tuple[int, int], TwoColumns],
+    shares: Sequence[FloatArray],
+    bins: Sequence[Bins],
+    rows: float,
+    most: float,
+) -> tuple[Follower, ...]:
+    """The columns that follow others.
+
+    Args:
+        tables: Noisy tables, by their columns.
+        shares: The share of every level of each column, by its histogram.
+        bins: Those of the columns.
+        rows: How many rows there are, about: nothing is less likely than one of them.
+        most: What a leader may leave open of a follower, by entropy and by noise.
+
+    Returns:
+        Each with its leader; no leader follows another.
+    """
+    known = [(np.maximum(each, 0.0) + 1.0 / rows / len(each)) for each in shares]
+    known = [each / each.sum() for each in known]
+    ties = [tie for pair, table in tables.items() for tie in _ties(pair, table, known, bins, rows) if tie.left <= most]
+    ties.sort(key=lambda tie: (round(tie.left, 2), tie.is_category, tie.left))  # of two alike numbers lead: an order
+    found: dict[int, Follower] = {}
+    leaders: set[int] = set()
+    for tie in ties:
+        column, leader = tie.follower.column, tie.follower.leader
+        if column not in found and column not in leaders and leader not in found:
+            found[column] = tie.follower
+            leaders.add(leader)
+    return tuple(found.values())
+
+
+def _ties(
+    pair: tuple[int, int], table: TwoColumns, shares: Sequence[FloatArray], bins: Sequence[Bins], rows: float
+) -> Iterator[_Tie]:
+    """Both ways in which one of two columns may follow the other."""
+    for leader, column, seen in ((*pair, table), (*pair[::-1], table.turned)):
+        if not can_follow(bins[column]):
+            continue
+        first, alone = shares[leader], shares[column]
+        joint = first[:, None] * np.maximum(seen.laws(rows * first, alone), LEAST)
+        joint = raked(joint / joint.sum(), {0: first, 1: alone})
+        by_chance = np.outer(first, alone)
+        beside = np.ones(joint.shape, dtype=bool)
+        beside[np.arange(len(first)), joint.argmax(axis=1)] = False
+        most_by_chance = rows * max(float(by_chance[beside].sum()), LEAST)
+        noise = seen.sd * math.sqrt(beside.sum())
+        unexplained = float((seen.counts - rows * joint)[beside].sum()) - SURE * noise
+        share = min(max(unexplained / most_by_chance, 1.0 / rows), 1.0)
+        chances = (1.0 - share) * joint / joint.sum(axis=1, keepdims=True) + share * alone
+        left = float((first @ entr(chances)).sum() / max(float(entr(alone).sum()), LEAST)) + noise / most_by_chance
+        yield _Tie(Follower(column, leader, chances), left, isinstance(bins[leader], CategoryBins))

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from sfumato.models.followers import Follower, Law, can_follow
+from sfumato.models.followers import Follower, FollowerLaw, can_follow
 from sfumato.schema.layout import Layout
 from sfumato.schema.schema import Schema
 
 LEVELS = [np.array([0, 1, 1]), np.array([0, 1, 1, 2])]
 SHARES = np.array([0.4, 0.3, 0.1, 0.2])
-LAW = Law.of(Follower(1, 0, np.array([[0.9, 0.1 - 1e-6, 1e-6], [0.2, 0.3, 0.5]])), LEVELS, SHARES)
+LAW = FollowerLaw.of(Follower(1, 0, np.array([[0.9, 0.1 - 1e-6, 1e-6], [0.2, 0.3, 0.5]])), LEVELS, SHARES)
 
 
 def test_bins_are_drawn_by_their_chances() -> None:
@@ -40,7 +40,7 @@ def test_what_is_not_known_is_averaged() -> None:
 def test_every_draw_is_a_bin(leaders: int, bins: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     chances = rng.dirichlet(np.full(bins, 0.05), size=leaders).clip(1e-300)
-    law = Law.of(
+    law = FollowerLaw.of(
         Follower(1, 0, chances / chances.sum(axis=1, keepdims=True)),
         [np.arange(leaders), np.arange(bins)],
         rng.dirichlet(np.full(bins, 0.1)),

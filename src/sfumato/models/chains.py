@@ -39,7 +39,7 @@ from scipy.special import log_softmax, logsumexp
 from sfumato.encoding.scores import Scores
 from sfumato.errors import ArgumentError
 from sfumato.models.base import REJECTION
-from sfumato.models.followers import Law
+from sfumato.models.followers import FollowerLaw
 from sfumato.models.labellers import Labeller
 from sfumato.models.mixture_model import Condition, MixtureModel
 from sfumato.models.quick_numbers import Float32Array, log_uniforms, normals
@@ -128,7 +128,7 @@ class Chains:
         model: MixtureModel,
         condition: Condition | None = None,
         zeros: Tilt | None = None,
-        followers: Sequence[Law] = (),
+        followers: Sequence[FollowerLaw] = (),
         fixed: Mapping[int, int] | None = None,
     ) -> None:
         if not isinstance(model.encoder, Scores):
@@ -271,7 +271,7 @@ class Chains:
             mine = 1.0 / np.exp(logits - logits[labels, np.arange(len(labels))]).sum(axis=0)
         return np.log(self.labeller.alpha * (own == labels) + (1.0 - self.labeller.alpha) * mine)
 
-    def led(self, leader: int) -> list[Law]:
+    def led(self, leader: int) -> list[FollowerLaw]:
         """The laws of columns that follow one and are not held."""
         return [law for j, law in self.laws.items() if law.follower.leader == leader and j not in self.fixed]
 
@@ -465,7 +465,7 @@ class _Block:
         return logits, self.chains._log_label(logits, rows.own, rows.labels)
 
 
-def leading(tilt: Tilt, laws: Sequence[Law], fixed: Mapping[int, int], held: Container[int]) -> Tilt:
+def leading(tilt: Tilt, laws: Sequence[FollowerLaw], fixed: Mapping[int, int], held: Container[int]) -> Tilt:
     """A tilt by which leaders go with the bins that their followers are held at, unless they are held themselves."""
     for law in laws:
         column, leader = law.follower.column, law.follower.leader

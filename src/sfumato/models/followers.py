@@ -42,7 +42,7 @@ class Follower:
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class FollowerLaw:
     """A follower's law on bins.
 
     Attributes:
@@ -56,11 +56,12 @@ class Law:
     chances: FloatArray
 
     @classmethod
-    def of(cls, follower: Follower, levels: Sequence[IntArray], shares: FloatArray) -> Law:
+    def of(cls, follower: Follower, levels: Sequence[IntArray], shares: FloatArray) -> FollowerLaw:
         """The law, with the share of each bin in all rows, by which those of one level are told apart.
 
         >>> follower = Follower(1, 0, np.array([[0.9, 0.1]]))
-        >>> Law.of(follower, [np.array([0, 0]), np.array([0, 1, 1])], np.array([0.5, 0.3, 0.1])).chances.round(3)
+        >>> levels = [np.array([0, 0]), np.array([0, 1, 1])]
+        >>> FollowerLaw.of(follower, levels, np.array([0.5, 0.3, 0.1])).chances.round(3)
         array([[0.9  , 0.075, 0.025]])
 
         Args:

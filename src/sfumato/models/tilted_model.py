@@ -22,7 +22,7 @@ from sfumato.guarantee import Guarantee
 from sfumato.models.balance import balanced
 from sfumato.models.base import CodedRows, GivenCell, register_model
 from sfumato.models.chains import Chains, Rows, leading, settle
-from sfumato.models.followers import Follower, Law, can_follow
+from sfumato.models.followers import Follower, FollowerLaw, can_follow
 from sfumato.models.gaussian_mixture import alike
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import CLASS_ROWS, Condition, MixtureModel
@@ -186,7 +186,7 @@ class TiltedModel:
         return weighing.merged(), zeros
 
     @cached_property
-    def _laws(self) -> tuple[Law, ...]:
+    def _laws(self) -> tuple[FollowerLaw, ...]:
         return laws_of(self.base, self.followers, self.tilt.levels)
 
     def chains(self, condition: TiltedCondition | None = None) -> Chains:
@@ -423,12 +423,12 @@ class TiltedModel:
         """A tilted mixture holds no noisy rows, like the mixture."""
 
 
-def laws_of(base: MixtureModel, followers: Sequence[Follower], levels: Sequence[IntArray]) -> tuple[Law, ...]:
+def laws_of(base: MixtureModel, followers: Sequence[Follower], levels: Sequence[IntArray]) -> tuple[FollowerLaw, ...]:
     """The laws of columns that follow others, each with the shares that the mixture gives its bins."""
     assert not followers or isinstance(base.encoder, Scores)
     columns = base.encoder.columns if isinstance(base.encoder, Scores) else ()
     weights = base.mixture.class_weights
-    return tuple(Law.of(each, levels, weights @ columns[each.column].masses) for each in followers)
+    return tuple(FollowerLaw.of(each, levels, weights @ columns[each.column].masses) for each in followers)
 
 
 def _check_followers(followers: Sequence[tuple[int, int]], layout: Layout, insist: Insist) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from sfumato.guarantee import Guarantee, Person
 from sfumato.models import ColumnLabelModel, GeneratorModel, MixtureModel, Model, TiltedModel
 from sfumato.models.bought import BoughtRows
+from sfumato.models.column_label import model_asked
 from sfumato.planning.release_verdict import release_verdict
 from sfumato.planning.risk import FALSE_ALARMS, PRIORS, Risk
 from sfumato.private.accounting import Adjacency, Spend
@@ -170,12 +171,23 @@ def model_words(model: Model) -> str:
     return f"a model of kind {model.kind}"
 
 
+def leaders_of(model: Model) -> dict[str, str]:
+    """The columns that follow others, with the one that each follows."""
+    asked = model_asked(model)
+    if not isinstance(asked, TiltedModel):
+        return {}
+    names = asked.layout.names
+    return {names[each.column]: names[each.leader] for each in asked.followers}
+
+
 def _columns_told(seen: SeenRelease) -> Iterator[tuple[str, ...]]:
     schema = seen.release.schema
     unread = {each.column: each for each in seen.release.unread}
+    leaders = leaders_of(seen.release.model)
     for name, column in seen.columns.items():
         remarks = [
             *(["label"] if name == schema.label else []),
+            *([f"drawn given {foreign(leaders[name])}"] if name in leaders else []),
             *(["computed from other columns"] if column.derived is not None else []),
             *(["may be missing"] if column.missing else []),
         ]

@@ -26,13 +26,15 @@ def bins_of(*sizes: int) -> tuple[Bins, ...]:
     return Layout.of(Schema.of({"columns": columns})).bins
 
 
-def found(joint: FloatArray, seed: int = 0, sd: float = SD) -> list[tuple[int, int]]:
+def found(
+    joint: FloatArray, seed: int = 0, sd: float = SD, within: tuple[float, float] = (0.0, 0.0)
+) -> list[tuple[int, int]]:
     """Who follows whom, by a noisy table and histograms a tenth as noisy."""
     rng = np.random.default_rng(seed)
     counts = ROWS * joint / joint.sum()
     shares = [(counts.sum(axis=axis) + rng.normal(0, sd / 10, counts.shape[1 - axis])) / ROWS for axis in (1, 0)]
     table = TwoColumns(counts + rng.normal(0, sd, counts.shape), sd)
-    followers = followers_of({(0, 1): table}, shares, bins_of(*counts.shape), ROWS, MOST)
+    followers = followers_of({(0, 1): table}, shares, within, bins_of(*counts.shape), ROWS, MOST)
     for each in followers:
         assert (each.chances > 0).all()
         np.testing.assert_allclose(each.chances.sum(axis=1), 1.0)
@@ -68,11 +70,16 @@ def test_noise_that_could_hide_most_of_it_lets_nothing_follow() -> None:
     assert [found(groups(12, 4), seed, sd=1500.0) for seed in range(10)] == [[]] * 10
 
 
+def test_a_column_whose_levels_hold_many_bins_does_not_follow() -> None:
+    assert found(groups(12, 4), within=(9.0, 0.1)) == [(1, 0)]
+    assert found(groups(12, 4), within=(0.0, 0.5)) == []
+
+
 def test_nobody_leads_who_follows() -> None:
     chain = groups(6, 6)
     counts = ROWS * chain / chain.sum()
     shares, table = [counts.sum(axis=0) / ROWS] * 3, TwoColumns(counts, 1.0)
-    made = followers_of({(0, 1): table, (1, 2): table, (0, 2): table}, shares, bins_of(6, 6, 6), ROWS, MOST)
+    made = followers_of({(0, 1): table, (1, 2): table, (0, 2): table}, shares, [0.0] * 3, bins_of(6, 6, 6), ROWS, MOST)
     assert len(made) == 2
     assert not {each.column for each in made} & {each.leader for each in made}
 
@@ -83,7 +90,7 @@ def test_any_table_gives_laws_or_nothing(first: int, second: int, sd: float, see
     rng = np.random.default_rng(seed)
     table = TwoColumns(rng.normal(0, 1000.0, (first, second)), sd)
     shares = [rng.dirichlet(np.full(size, 0.3)) for size in (first, second)]
-    for each in followers_of({(0, 1): table}, shares, bins_of(max(first, 2), max(second, 2)), 1000.0, 1.0):
+    for each in followers_of({(0, 1): table}, shares, [0.0, 0.1], bins_of(max(first, 2), max(second, 2)), 1e3, 1.0):
         assert (np.isfinite(each.chances) & (each.chances > 0)).all()
 
 

@@ -27,8 +27,8 @@ from sfumato.mechanisms.pairs.column_margins import raked
 from sfumato.models.followers import Follower, can_follow
 from sfumato.schema.layout import Bins, CategoryBins, FloatArray
 
-LEAST = 1e-12  # of a chance, so that columns' histograms may still raise it
-SURE = 2.0  # standard deviations of the rows beside where they should be, beyond which these are no noise
+NEVER_LESS = 1e-12  # of a chance, so that columns' histograms may still raise it
+CLEAR_OF_NOISE = 2.0  # standard deviations of the rows beside where they should be, beyond which these are no noise
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ class _Tie:
 def followers_of(
     tables: Mapping[tuple[int, int], TwoColumns],
     shares: Sequence[FloatArray],
+    within: Sequence[float],
     bins: Sequence[Bins],
     rows: float,
     most: float,
@@ -101,6 +102,7 @@ def followers_of(
     Args:
         tables: Noisy tables, by their columns.
         shares: The share of every level of each column, by its histogram.
+        within: The entropy of each column's bins within their levels, of which no table tells.
         bins: Those of the columns.
         rows: How many rows there are, about: nothing is less likely than one of them.
         most: What a leader may leave open of a follower, by entropy and by noise.
@@ -110,7 +112,8 @@ def followers_of(
     """
     known = [(np.maximum(each, 0.0) + 1.0 / rows / len(each)) for each in shares]
     known = [each / each.sum() for each in known]
-    ties = [tie for pair, table in tables.items() for tie in _ties(pair, table, known, bins, rows) if tie.left <= most]
+    ties = [tie for pair, table in tables.items() for tie in _ties(pair, table, known, within, bins, rows)]
+    ties = [tie for tie in ties if tie.left <= most]
     ties.sort(key=lambda tie: (round(tie.left, 2), tie.is_category, tie.left))  # of two alike numbers lead: an order
     found: dict[int, Follower] = {}
     leaders: set[int] = set()
@@ -123,22 +126,28 @@ def followers_of(
 
 
 def _ties(
-    pair: tuple[int, int], table: TwoColumns, shares: Sequence[FloatArray], bins: Sequence[Bins], rows: float
+    pair: tuple[int, int],
+    table: TwoColumns,
+    shares: Sequence[FloatArray],
+    within: Sequence[float],
+    bins: Sequence[Bins],
+    rows: float,
 ) -> Iterator[_Tie]:
     """Both ways in which one of two columns may follow the other."""
     for leader, column, seen in ((*pair, table), (*pair[::-1], table.turned)):
         if not can_follow(bins[column]):
             continue
         first, alone = shares[leader], shares[column]
-        joint = first[:, None] * np.maximum(seen.laws(rows * first, alone), LEAST)
+        joint = first[:, None] * np.maximum(seen.laws(rows * first, alone), NEVER_LESS)
         joint = raked(joint / joint.sum(), {0: first, 1: alone})
         by_chance = np.outer(first, alone)
         beside = np.ones(joint.shape, dtype=bool)
         beside[np.arange(len(first)), joint.argmax(axis=1)] = False
-        most_by_chance = rows * max(float(by_chance[beside].sum()), LEAST)
+        most_by_chance = rows * max(float(by_chance[beside].sum()), NEVER_LESS)
         noise = seen.sd * math.sqrt(beside.sum())
-        unexplained = float((seen.counts - rows * joint)[beside].sum()) - SURE * noise
+        unexplained = float((seen.counts - rows * joint)[beside].sum()) - CLEAR_OF_NOISE * noise
         share = min(max(unexplained / most_by_chance, 1.0 / rows), 1.0)
         chances = (1.0 - share) * joint / joint.sum(axis=1, keepdims=True) + share * alone
-        left = float((first @ entr(chances)).sum() / max(float(entr(alone).sum()), LEAST)) + noise / most_by_chance
+        left = float((first @ entr(chances)).sum()) + within[column]
+        left = left / max(float(entr(alone).sum()) + within[column], NEVER_LESS) + noise / most_by_chance
         yield _Tie(Follower(column, leader, chances), left, isinstance(bins[leader], CategoryBins))

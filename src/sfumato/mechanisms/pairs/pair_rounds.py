@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import entr
 from threadpoolctl import threadpool_limits
 
 from sfumato.encoding.marginals import Marginals
@@ -187,6 +188,7 @@ class Tilting:
         found = followers_of(
             {(i, j): bought.two_columns(self.sizes[i], self.sizes[j]) for (i, j), bought in pairs.items()},
             self._told_shares,
+            self._told_within,
             self.layout.bins,
             self.total.rows,
             self.tuning.following,
@@ -206,6 +208,13 @@ class Tilting:
         """The share of every level of each column, by its histogram."""
         counts = [told.counts.reshape(self.sizes[j], -1).sum(axis=1) for j, told in enumerate(self.columns)]
         return [each / each.sum() for each in counts]
+
+    @cached_property
+    def _told_within(self) -> list[float]:
+        """The entropy of each column's bins within their levels."""
+        alone = [self.marginals.weights @ masses for masses in self.marginals.masses]
+        levels = [np.bincount(level, share) for level, share in zip(self.levels, alone, strict=True)]
+        return [float(entr(share).sum() - entr(level).sum()) for share, level in zip(alone, levels, strict=True)]
 
     def _model(self) -> TiltedModel:
         """Where the pool is."""

@@ -6,7 +6,7 @@ distribution has the density q(row) exp(sum over tables of the weight of the cel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -274,6 +274,14 @@ class Tilt:
     def reweighted(self, weights: FloatArray, ceiling: float = np.inf) -> Tilt:
         """The same tables with other weights."""
         return replace(self, weights=weights, ceiling=ceiling)
+
+    def without(self, columns: Container[int]) -> Tilt:
+        """The same, but that tables of some columns weigh nothing."""
+        weights = self.weights.copy()
+        for table, start, end in zip(self.tables, self.starts, self.starts[1:], strict=False):
+            if any(j in columns for j in table):
+                weights[start:end] = 0.0
+        return self.reweighted(weights)
 
     def scaled(self, share: float) -> Tilt:
         """A share of the tilt, above 0."""

@@ -75,6 +75,27 @@ def test_a_column_whose_levels_hold_many_bins_does_not_follow() -> None:
     assert found(groups(12, 4), within=(0.0, 0.5)) == []
 
 
+def test_rare_levels_stand_for_one_level_each() -> None:
+    """A level of 30 rows at a noise of 50 is told by what the others leave; what is spread stays so."""
+    sizes = np.array([9000.0, 6000.0, 4000.0, 900.0, 70.0, 30.0])
+    rng = np.random.default_rng(3)
+    shares = [sizes / ROWS, sizes[::-1] / ROWS]
+    table = TwoColumns(np.diag(sizes)[:, ::-1] + rng.normal(0, SD, (6, 6)), SD)
+    (each,) = followers_of({(0, 1): table}, shares, [0.0] * 2, bins_of(6, 6), ROWS, MOST)
+    hard = each.chances[each.chances.max(axis=1) > 0.999]
+    assert len(hard) == 6
+    assert sorted(hard.argmax(axis=1)) == list(range(6))
+
+
+def test_a_level_that_is_spread_stays_so() -> None:
+    counts = np.array([[9000.0, 0.0, 0.0], [0.0, 9500.0, 0.0], [700.0, 0.0, 800.0]])
+    shares = [counts.sum(axis=axis) / ROWS for axis in (1, 0)]
+    table = TwoColumns(counts + np.random.default_rng(1).normal(0, 20, (3, 3)), 20.0)
+    (each,) = followers_of({(0, 1): table}, shares, [0.0] * 2, bins_of(3, 3), ROWS, MOST)
+    found_share, share = (each.chances[2, 0], 7 / 15) if each.leader == 0 else (each.chances[0, 2], 7 / 97)
+    assert abs(found_share - share) < 0.04
+
+
 def test_nobody_leads_who_follows() -> None:
     chain = groups(6, 6)
     counts = ROWS * chain / chain.sum()

@@ -150,10 +150,10 @@ def test_many_tables_over_few_rows_do_not_carry_rows_away() -> None:
         ]
         pool.tilt = pool.tilt.with_tables(tables)
         pool._refresh()
-        pool._go_to(pool.tilt)
+        pool.go_to(pool.tilt)
         pool._step(told, Total(1e5, 1.0), weights_a_row)
         before = pool.log_total
-        pool._go_to(pool.tilt)
+        pool.go_to(pool.tilt)
         return pool.log_total - before
 
     assert abs(missed(0.06)) < 0.15

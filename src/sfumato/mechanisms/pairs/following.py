@@ -6,7 +6,7 @@ three ways, each by its likelihood beside that of an empty row:
 - all h rows are in one cell b, any of them as likely as the column has it: (2 h y_b - h^2) / (2 s^2);
 - they are spread as the column is: the same with h alone_b in every cell;
 - they are in a few cells as y says: sum of y_b^2 / (2 s^2) over the cells that stand out of the noise, for which each
-  cell costs the log of how many there are, and one nat for its height.
+  cell costs twice the log of how many there are, so that noise alone seldom does, and one nat for its height.
 
 What the leader's level says of the column is the mean of the three by their probabilities. The histogram of the column
 then says more: a level that noise leaves undecided finds no room in cells of the column that other levels fill. Rows
@@ -28,6 +28,9 @@ from sfumato.models.followers import Follower, can_follow
 from sfumato.schema.layout import Bins, CategoryBins, FloatArray
 
 NEVER_LESS = 1e-12  # of a chance, so that columns' histograms may still raise it
+LEAK = 1e-3  # rows of all that come by chance, at the least: none is impossible
+SQUARES = 6  # times that a table is sharpened
+UNDECIDED = 0.1  # chance below which a level is not taken to stand for another, however well they fit together
 CLEAR_OF_NOISE = 2.0  # standard deviations of the rows beside where they should be, beyond which these are no noise
 
 
@@ -43,14 +46,15 @@ class TwoColumns:
         """With the other column first."""
         return TwoColumns(self.counts.T, self.sd)
 
-    def laws(self, rows: FloatArray, alone: FloatArray) -> FloatArray:
+    def laws(self, rows: FloatArray, alone: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What each level of the first column says of the second one.
 
         >>> near = TwoColumns(np.array([[400.0, 3.0], [-5.0, 390.0]]), 5.0)
-        >>> near.laws(np.array([398.0, 391.0]), np.array([0.5, 0.5])).round(3)
-        array([[1., 0.],
-               [0., 1.]])
-        >>> TwoColumns(np.array([[6.0, -3.0]]), 5.0).laws(np.array([4.0]), np.array([0.7, 0.3])).round(1)
+        >>> law, in_several = near.laws(np.array([398.0, 391.0]), np.array([0.5, 0.5]))
+        >>> law.round(3), in_several
+        (array([[1., 0.],
+               [0., 1.]]), array([0., 0.]))
+        >>> TwoColumns(np.array([[6.0, -3.0]]), 5.0).laws(np.array([4.0]), np.array([0.7, 0.3]))[0].round(1)
         array([[0.8, 0.2]])
 
         Args:
@@ -58,19 +62,21 @@ class TwoColumns:
             alone: The distribution of the second column, all of it above 0.
 
         Returns:
-            Distributions, one a row.
+            Distributions, one a row, and how likely it is of each level that several cells hold its rows.
         """
         y, twice = self.counts, 2.0 * self.sd**2
         held = rows[:, None]
         cells = np.log(alone) + (2.0 * held * y - held**2) / twice
         spread = ((2.0 * held * alone * y - (held * alone) ** 2) / twice).sum(axis=1)
-        cost = np.log(y.shape[1]) + 1.0
+        cost = 2.0 * np.log(y.shape[1]) + 1.0
         few = np.where(y > 0.0, np.maximum(y**2 / twice - cost, 0.0), 0.0)
         by_few = np.where(few > 0.0, y, 0.0)
         by_few = np.where(by_few.sum(axis=1, keepdims=True) > 0.0, by_few, alone)
         ways = softmax(np.stack([logsumexp(cells, axis=1), spread, few.sum(axis=1)]), axis=0)[:, :, None]
         one_cell = np.exp(log_softmax(cells, axis=1))
-        return np.asarray(ways[0] * one_cell + ways[1] * alone + ways[2] * by_few / by_few.sum(axis=1, keepdims=True))
+        by_few = by_few / by_few.sum(axis=1, keepdims=True)
+        in_several = np.where((few > 0.0).sum(axis=1) > 1, ways[2, :, 0], 0.0)
+        return ways[0] * one_cell + ways[1] * alone + ways[2] * by_few, in_several
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,30 @@ def followers_of(
     return tuple(found.values())
 
 
+def decided(joint: FloatArray, in_several: FloatArray, first: FloatArray, alone: FloatArray) -> FloatArray:
+    """What each level of the first column says of the second: one level, unless counts say that several hold its rows.
+
+    Which one a rare level stands for is uncertain where noise is as large as it is. Chances would then mix some rows of
+    every cell that comes into question, which no table has; so such a level is taken to stand for its likeliest one, in
+    a table that is sharpened by squares, again and again, while both columns keep their distributions: a level that is
+    taken has no room for another. Where a level of the second column would be left without its rows, chances stay.
+
+    >>> joint = np.array([[0.50, 0.02], [0.01, 0.47]])
+    >>> decided(joint, np.array([0.0, 1.0]), joint.sum(axis=1), joint.sum(axis=0)).round(2)
+    array([[1.  , 0.  ],
+           [0.02, 0.98]])
+    """
+    sharp = joint
+    for _ in range(SQUARES):
+        sharp = np.maximum((sharp / sharp.max()) ** 2, NEVER_LESS**2)
+        sharp = raked(sharp / sharp.sum(), {0: first, 1: alone})
+    soft, best = joint / joint.sum(axis=1, keepdims=True), sharp.argmax(axis=1)
+    clear = (in_several < 0.5) & (soft[np.arange(len(best)), best] >= UNDECIDED)
+    hard = np.where(clear[:, None], np.eye(len(alone))[best], soft)
+    lost = first @ hard < 0.5 * alone
+    return soft if lost.any() else hard
+
+
 def _ties(
     pair: tuple[int, int],
     table: TwoColumns,
@@ -138,7 +168,8 @@ def _ties(
         if not can_follow(bins[column]):
             continue
         first, alone = shares[leader], shares[column]
-        joint = first[:, None] * np.maximum(seen.laws(rows * first, alone), NEVER_LESS)
+        law, in_several = seen.laws(rows * first, alone)
+        joint = first[:, None] * np.maximum(law, NEVER_LESS)
         joint = raked(joint / joint.sum(), {0: first, 1: alone})
         by_chance = np.outer(first, alone)
         beside = np.ones(joint.shape, dtype=bool)
@@ -146,8 +177,9 @@ def _ties(
         most_by_chance = rows * max(float(by_chance[beside].sum()), NEVER_LESS)
         noise = seen.sd * math.sqrt(beside.sum())
         unexplained = float((seen.counts - rows * joint)[beside].sum()) - CLEAR_OF_NOISE * noise
-        share = min(max(unexplained / most_by_chance, 1.0 / rows), 1.0)
+        share = min(max(unexplained / most_by_chance, LEAK / rows), 1.0)
         chances = (1.0 - share) * joint / joint.sum(axis=1, keepdims=True) + share * alone
         left = float((first @ entr(chances)).sum()) + within[column]
         left = left / max(float(entr(alone).sum()) + within[column], NEVER_LESS) + noise / most_by_chance
+        chances = (1.0 - share) * decided(joint, in_several, first, alone) + share * alone
         yield _Tie(Follower(column, leader, chances), left, isinstance(bins[leader], CategoryBins))

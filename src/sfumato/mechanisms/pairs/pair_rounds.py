@@ -180,7 +180,7 @@ class Tilting:
 
     def _let_follow(self, new: set[tuple[int, ...]]) -> None:
         """Let columns follow others that all but tell them, by the tables so far, where the new ones say more of it.
-        What is expected of followers' tables is then by their laws, and rows begin anew.
+        What is expected of followers' tables is then by their laws, and rows are drawn anew, as other tables tilt them.
         """
         before = {(each.column, each.leader) for each in self.followers}
         label = len(self.layout.names)
@@ -196,9 +196,11 @@ class Tilting:
         after = {(each.column, each.leader) for each in found}
         if after == before and not any(tuple(sorted(pair)) in new for pair in after):
             return
+        columns = {column for column, _ in before | after}
+        tilt = self.pool.tilt.without(columns)
         self.followers = found
         self.pool = self._pool()
-        columns = {column for column, _ in before | after}
+        self.pool.go_to(tilt)
         tables = [table for table in self.bought if columns & set(table)]
         for table, shares in zip(tables, self.pool.expected(tables), strict=True):
             self.bought[table].expected = self.total.rows * shares

@@ -134,7 +134,7 @@ class Pool:
         seen, trusted, steps, share, limit = [], None, 0, 0.0, self.tuning.weights_a_row[1]
         for turn in range(self.tuning.settlings + 1):
             solved, misfit = self._state, self._misfit(told, total)
-            self._go_to(self.tilt)
+            self.go_to(self.tilt)
             seen.append((self._misfit(told, total), self.tilt))
             is_as_said = seen[-1][0] <= misfit + UNSURE and self.log_total <= solved.log_total + MISSED
             if is_as_said and (steps >= AVERAGED or (steps > 0 and share >= self.tuning.settled)):
@@ -155,14 +155,14 @@ class Pool:
     def _take_best(self, seen: list[tuple[float, Tilt]], told: Sequence[Told], total: Total) -> None:
         """The tilt that is nearest to what was told by two draws of rows, if it is nearer than the mixture itself."""
         bare = self.tilt.reweighted(np.zeros(self.tilt.cells))
-        self._go_to(bare)
+        self.go_to(bare)
         known = self._misfit(told, total)
         for found, tilt in sorted(seen, key=lambda each: each[0])[:ATTEMPTS]:
-            self._go_to(tilt)
+            self.go_to(tilt)
             if max(found, self._misfit(told, total)) < known:
                 self._step(told, total, self.tuning.weights_a_row[0])
                 return
-        self._go_to(bare)
+        self.go_to(bare)
 
     def _misfit(self, told: Sequence[Told], total: Total) -> float:
         """How far rows are from what was told: the mean over tables of the sum over cells of |N p - y| / N."""
@@ -187,9 +187,9 @@ class Pool:
             self._state = trusted
             return
         self.doubt *= MORE_DOUBT
-        self._go_to(self.tilt.scaled(0.5))
+        self.go_to(self.tilt.scaled(0.5))
 
-    def _go_to(self, tilt: Tilt) -> None:
+    def go_to(self, tilt: Tilt) -> None:
         """Rows of a tilt, drawn anew from the mixture in stages."""
         self.tilt = tilt
         self.rows, self.log_total, sd = settle(self.chains, self.tilt, len(self.rows), self.rng)

@@ -84,15 +84,27 @@ class _Tie:
     """How one column may follow another.
 
     Attributes:
-        follower: Who follows whom.
+        column: Who follows.
+        leader: Whom.
+        law: (levels of the leader, levels of the column), what is known of both together.
+        in_several: How likely it is of each level of the leader that several cells hold its rows.
+        by_chance: The share of rows that come by chance.
         left: How much of the follower's entropy its leader leaves, and what noise may hide: one standard deviation of
             the rows that are beside where they should be, as a share of those that would be there by chance.
-        is_category: Of the leader.
     """
 
-    follower: Follower
+    column: int
+    leader: int
+    law: FloatArray
+    in_several: FloatArray
+    by_chance: float
     left: float
-    is_category: bool
+
+    def follower(self, shares: Sequence[FloatArray]) -> Follower:
+        """The column with its law."""
+        first, alone = shares[self.leader], shares[self.column]
+        chances = decided(self.law, self.in_several, first, alone)
+        return Follower(self.column, self.leader, (1.0 - self.by_chance) * chances + self.by_chance * alone)
 
 
 def followers_of(
@@ -120,15 +132,14 @@ def followers_of(
     known = [each / each.sum() for each in known]
     ties = [tie for pair, table in tables.items() for tie in _ties(pair, table, known, within, bins, rows)]
     ties = [tie for tie in ties if tie.left <= most]
-    ties.sort(key=lambda tie: (round(tie.left, 2), tie.is_category, tie.left))  # of two alike numbers lead: an order
-    found: dict[int, Follower] = {}
-    leaders: set[int] = set()
+    # Of two that follow each other numbers lead: they have an order.
+    ties.sort(key=lambda tie: (round(tie.left, 2), isinstance(bins[tie.leader], CategoryBins), tie.left))
+    found: dict[int, _Tie] = {}
     for tie in ties:
-        column, leader = tie.follower.column, tie.follower.leader
-        if column not in found and column not in leaders and leader not in found:
-            found[column] = tie.follower
-            leaders.add(leader)
-    return tuple(found.values())
+        leaders = {each.leader for each in found.values()}
+        if tie.column not in found and tie.column not in leaders and tie.leader not in found:
+            found[tie.column] = tie
+    return tuple(tie.follower(known) for tie in found.values())
 
 
 def decided(joint: FloatArray, in_several: FloatArray, first: FloatArray, alone: FloatArray) -> FloatArray:
@@ -181,5 +192,4 @@ def _ties(
         chances = (1.0 - share) * joint / joint.sum(axis=1, keepdims=True) + share * alone
         left = float((first @ entr(chances)).sum()) + within[column]
         left = left / max(float(entr(alone).sum()) + within[column], NEVER_LESS) + noise / most_by_chance
-        chances = (1.0 - share) * decided(joint, in_several, first, alone) + share * alone
-        yield _Tie(Follower(column, leader, chances), left, isinstance(bins[leader], CategoryBins))
+        yield _Tie(column, leader, joint, in_several, share, left)

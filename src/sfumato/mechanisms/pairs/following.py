@@ -11,7 +11,7 @@ three ways, each by its likelihood beside that of an empty row:
 What the leader's level says of the column is the mean of the three by their probabilities. The histogram of the column
 then says more: a level that noise leaves undecided finds no room in cells of the column that other levels fill. Rows
 that are beside where they should be drown in the noise of single cells, not in that of all cells together: of those
-beyond two standard deviations, and of one row at the least, the column is taken to come by chance.
+beyond two standard deviations, and of a thousandth of a row at the least, the column is taken to come by chance.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import entr, log_softmax, logsumexp, softmax
+from scipy.special import entr, logsumexp, softmax
 
 from sfumato.mechanisms.pairs.column_margins import raked
 from sfumato.models.followers import Follower, can_follow
@@ -73,10 +73,9 @@ class TwoColumns:
         by_few = np.where(few > 0.0, y, 0.0)
         by_few = np.where(by_few.sum(axis=1, keepdims=True) > 0.0, by_few, alone)
         ways = softmax(np.stack([logsumexp(cells, axis=1), spread, few.sum(axis=1)]), axis=0)[:, :, None]
-        one_cell = np.exp(log_softmax(cells, axis=1))
         by_few = by_few / by_few.sum(axis=1, keepdims=True)
         in_several = np.where((few > 0.0).sum(axis=1) > 1, ways[2, :, 0], 0.0)
-        return ways[0] * one_cell + ways[1] * alone + ways[2] * by_few, in_several
+        return ways[0] * softmax(cells, axis=1) + ways[1] * alone + ways[2] * by_few, in_several
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def followers_of(
         shares: The share of every level of each column, by its histogram.
         within: The entropy of each column's bins within their levels, of which no table tells.
         bins: Those of the columns.
-        rows: How many rows there are, about: nothing is less likely than one of them.
+        rows: How many rows there are, about: nothing is less likely than a thousandth of one of them.
         most: What a leader may leave open of a follower, by entropy and by noise.
 
     Returns:

@@ -87,6 +87,20 @@ def test_rare_levels_stand_for_one_level_each() -> None:
     assert sorted(hard.argmax(axis=1)) == list(range(6))
 
 
+@pytest.mark.parametrize("coarse", [4, 12])
+def test_a_rare_level_is_not_given_to_one_group_for_certain(coarse: int) -> None:
+    """Which group holds 30 rows is open at a noise of 50; where levels are one for one, what is left tells it."""
+    sizes = np.append(np.full(11, 1815.0), 35.0)
+    counts = sizes[:, None] * (np.arange(12)[:, None] % coarse == np.arange(coarse))
+    shares = [counts.sum(axis=1) / ROWS, counts.sum(axis=0) / ROWS]
+    rare = []
+    for seed in range(8):
+        table = TwoColumns(counts + np.random.default_rng(seed).normal(0, SD, counts.shape), SD)
+        (each,) = followers_of({(0, 1): table}, shares, [0.0] * 2, bins_of(12, coarse), ROWS, MOST)
+        rare.append(each.chances[11].max())
+    assert (min(rare) > 0.999) if coarse == 12 else (max(rare) < 0.999)
+
+
 def test_a_level_that_is_spread_stays_so() -> None:
     counts = np.array([[9000.0, 0.0, 0.0], [0.0, 9500.0, 0.0], [700.0, 0.0, 800.0]])
     shares = [counts.sum(axis=axis) / ROWS for axis in (1, 0)]

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.special import entr, logsumexp, softmax
 
 from sfumato.mechanisms.pairs.column_margins import raked
@@ -29,7 +30,7 @@ from sfumato.schema.layout import Bins, CategoryBins, FloatArray
 
 NEVER_LESS = 1e-12  # of a chance, so that columns' histograms may still raise it
 LEAK = 1e-3  # rows of all that come by chance, at the least: none is impossible
-SQUARES = 6  # times that a table is sharpened
+NEARLY_ALL = 0.95  # of the rows, in one cell for each level of either column: both say the same
 UNDECIDED = 0.1  # chance below which a level is not taken to stand for another, however well they fit together
 CLEAR_OF_NOISE = 2.0  # standard deviations of the rows beside where they should be, beyond which these are no noise
 
@@ -101,8 +102,7 @@ class _Tie:
 
     def follower(self, shares: Sequence[FloatArray]) -> Follower:
         """The column with its law."""
-        first, alone = shares[self.leader], shares[self.column]
-        chances = decided(self.law, self.in_several, first, alone)
+        chances, alone = decided(self.law, self.in_several), shares[self.column]
         return Follower(self.column, self.leader, (1.0 - self.by_chance) * chances + self.by_chance * alone)
 
 
@@ -141,28 +141,33 @@ def followers_of(
     return tuple(tie.follower(known) for tie in found.values())
 
 
-def decided(joint: FloatArray, in_several: FloatArray, first: FloatArray, alone: FloatArray) -> FloatArray:
-    """What each level of the first column says of the second: one level, unless counts say that several hold its rows.
+def decided(joint: FloatArray, in_several: FloatArray) -> FloatArray:
+    """What each level of the first column says of the second; one level, where both say the same in two ways.
 
-    Which one a rare level stands for is uncertain where noise is as large as it is. Chances would then mix some rows of
-    every cell that comes into question, which no table has; so such a level is taken to stand for its likeliest one, in
-    a table that is sharpened by squares, again and again, while both columns keep their distributions: a level that is
-    taken has no room for another. Where a level of the second column would be left without its rows, chances stay.
+    Which level a rare one stands for is uncertain where noise is as large as it is. Where the columns group rows
+    differently, chances say so. Where each level of either stands for one of the other, as degrees and their numbers,
+    chances would mix some rows of every cell that comes into question, which no table has; so such a level is taken to
+    stand for one, by the likeliest way to match levels one for one: a level that is taken has no room for another. It
+    is taken where that way holds nearly all rows, and not where counts say that several cells hold the rows of a level.
 
     >>> joint = np.array([[0.50, 0.02], [0.01, 0.47]])
-    >>> decided(joint, np.array([0.0, 1.0]), joint.sum(axis=1), joint.sum(axis=0)).round(2)
+    >>> decided(joint, np.array([0.0, 1.0])).round(2)
     array([[1.  , 0.  ],
            [0.02, 0.98]])
+    >>> groups = np.array([[0.50, 0.02], [0.01, 0.40], [0.04, 0.03]])  # the third level is left open
+    >>> decided(groups, np.zeros(3)).round(2)
+    array([[0.96, 0.04],
+           [0.02, 0.98],
+           [0.57, 0.43]])
     """
-    sharp = joint
-    for _ in range(SQUARES):
-        sharp = np.maximum((sharp / sharp.max()) ** 2, NEVER_LESS**2)
-        sharp = raked(sharp / sharp.sum(), {0: first, 1: alone})
-    soft, best = joint / joint.sum(axis=1, keepdims=True), sharp.argmax(axis=1)
-    clear = (in_several < 0.5) & (soft[np.arange(len(best)), best] >= UNDECIDED)
-    hard = np.where(clear[:, None], np.eye(len(alone))[best], soft)
-    lost = first @ hard < 0.5 * alone
-    return soft if lost.any() else hard
+    soft = joint / joint.sum(axis=1, keepdims=True)
+    if joint.shape[0] != joint.shape[1]:
+        return soft
+    levels, best = linear_sum_assignment(np.log(joint), maximize=True)
+    if joint[levels, best].sum() < NEARLY_ALL * joint.sum():
+        return soft
+    clear = (in_several < 0.5) & (soft[levels, best] >= UNDECIDED)
+    return np.where(clear[:, None], np.eye(len(best))[best], soft)
 
 
 def _ties(

@@ -180,8 +180,8 @@ Written from the cells in `table1/` by `python -m experiments.three_a page`; {{f
 are there. A classifier (LightGBM as it comes) is trained on synthetic rows, as many as real ones (ClustMix as printed:
 as many as its clusters; a line with "{MANY:,} rows": at least so many, as drawing rows is free), and tested on real
 rows. epsilon = {EPSILON:g}, delta = 1 / N, N the train rows; MNIST 1e-5. Mean ± standard deviation over releases. Two
-classes: AUC. More: accuracy, and AUC one against one. Every cell's file has the seeds, command, commit and versions
-that made it.
+classes: AUC. More: accuracy, and AUC one against one. Average differences are of methods that have a cell for every
+data set. Every cell's file has the seeds, command, commit and versions that made it.
 
 ADS-GAN and, as printed, ClustMix are not differentially private. "Tuned" was tuned on Taiwan credit default, a data set
 that is not in the table; all else is as the authors set it, but sigma_max of ClustMix as printed, the best of four by
@@ -191,7 +191,7 @@ the private rows, which nothing pays for; "tuned unpaid" is the best of 30 setti
 
 
 def _scores(cells: Cells, split: str) -> str:
-    """One line a method, one column a score, and the average difference to real rows over the data sets."""
+    """One line a method, one column a score, and the average difference to real rows if none lacks a cell."""
     shown = [name for name in TITLES if any(key[:2] == (name, split) for key in cells)]
     if not shown:
         return "None yet.\n"
@@ -203,7 +203,8 @@ def _scores(cells: Cells, split: str) -> str:
         mine = {name: cells[name, split, method] for name in shown if (name, split, method) in cells}
         if mine:
             found = [spread(values(mine[name], score)) if name in mine else "" for name, score in columns]
-            lines.append([METHODS[method].named, *found, _difference(cells, method, split)])
+            everywhere = all(name in mine for name in shown if name in TABLE)
+            lines.append([METHODS[method].named, *found, _difference(cells, method, split) if everywhere else ""])
     return _table(lines)
 
 

@@ -16,12 +16,24 @@ def test_the_page_is_up_to_date() -> None:
     assert papers.PAGE.read_text() == papers.page(), "python -m experiments.papers"
 
 
-def test_a_claim_without_results_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_claim_without_results_is_not_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(papers, "HERE", tmp_path)
-    page = papers.page()
-    assert "Theorem 1" in page  # needs no file
-    assert "Figure 10" not in page
-    assert "Table 1 |" not in page
+    lines = papers.page().splitlines()
+    assert not any("not measured" in line for line in lines if "| Theorem 1 |" in line)  # needs no file
+    for place in ("Figure 10", "Table 1", "Figure 3", "Methods", "Remark 2", "Example 3"):
+        there = [line for line in lines if f"| {place} |" in line]
+        assert there, place
+        assert all("| not measured | - |" in line for line in there), place
+
+
+def test_every_claim_is_measured() -> None:
+    assert "not measured" not in papers.PAGE.read_text()
+
+
+def test_a_name_that_a_file_lacks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(papers, "BASELINES", ("laplace", "no such line"))
+    with pytest.raises(KeyError, match="no such line"):
+        papers.page()
 
 
 def test_every_link_leads_somewhere() -> None:

@@ -19,11 +19,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.provenance import made_by
+from experiments.provenance import versions as versions_here
 from experiments.slicing.frames import CATEGORIES, NUMBERS, frames
 from experiments.slicing.similarity import scores
 
 KEPT = Path(__file__).parent / "results" / "sdmetrics.json"
 TOLERANCE = 1e-9
+COMMAND = "python -m experiments.slicing.check_sdmetrics"
+SEEDS = "none: nothing in the two tables is random"
 
 
 def main() -> None:
@@ -33,8 +37,9 @@ def main() -> None:
     theirs = reference(real, synthetic)
     ours = scores(real, synthetic, NUMBERS, CATEGORIES)
     distance = {name: abs(ours[name] - theirs[name]) for name in theirs}
-    versions = {"sdmetrics": sdmetrics.__version__, "pandas": pd.__version__}
-    KEPT.write_text(json.dumps({"versions": versions, "scores": theirs}, indent=1) + "\n")
+    made = made_by(COMMAND)
+    versions = made["versions"] = {"sdmetrics": sdmetrics.__version__, **versions_here()}
+    KEPT.write_text(json.dumps({**made, "seeds": SEEDS, "scores": theirs}, indent=1) + "\n")
     print(json.dumps({"versions": versions, "sdmetrics": theirs, "here": ours, "distance": distance}, indent=1))
     sys.exit(max(distance.values()) > TOLERANCE)
 

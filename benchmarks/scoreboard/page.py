@@ -76,7 +76,8 @@ What to know of peers. MST and AIM by smartnoise sample with mbi 1.1, which deal
 order in which these stand: columns with the same neighbour in the tree come out alike, up to a correlation of 1, though
 the model holds them apart. MWEM needs a histogram of all columns together. synthcity reads ranges of numbers off the
 rows without a charge. AIM on mbi 2.0 is driven by code of ours with the defaults of its paper, and the tables it scores
-are computed in NumPy: mbi compiles a program for each of them.
+are computed in NumPy: mbi compiles a program for each of them. Some cells, most of them MWEM's failures, name a commit
+that the history of this repository does not have: commits were put together before they came here.
 """
 
 

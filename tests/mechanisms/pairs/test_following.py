@@ -186,3 +186,27 @@ def test_a_follower_can_be_asked_for() -> None:
     moved = table.assign(degree=np.roll(table["degree"], 1))
     assert np.isfinite(made.log_density(moved)).all()
     assert made.log_density(table).mean() > made.log_density(moved).mean() + 4
+
+
+def test_groups_follow_from_details_of_many_values() -> None:
+    """Forty jobs in eight groups: where most jobs share a level, as without frequent ones, no job tells its group."""
+    rng = np.random.default_rng(0)
+    job = rng.choice(40, 20_000, p=np.linspace(2.0, 1.0, 40) / 60.0)
+    group = rng.permutation(40) % 8
+    table = pd.DataFrame({"job": job.astype(str), "group": group[job].astype(str), "age": rng.normal(40, 9, len(job))})
+    columns = {
+        "job": {"type": "category", "values": [str(i) for i in range(40)]},
+        "group": {"type": "category", "values": [str(i) for i in range(8)]},
+        "age": {"type": "number", "min": 0, "max": 90, "step": 1},
+    }
+
+    def wrong(most_frequent: int) -> float:
+        tuning = MixtureTuning()
+        tuning = replace(tuning, pairs=replace(tuning.pairs, most_frequent=most_frequent))
+        made = sf.fit(
+            table, {"columns": columns}, epsilon=4, delta=1e-6, mechanism=sf.Mixture(tuning=tuning), insecure_seed=1
+        )
+        rows = made.sample(20_000, seed=1)
+        return float((rows["group"].astype(int).to_numpy() != group[rows["job"].astype(int)]).mean())
+
+    assert wrong(64) < 0.01 < 0.2 < wrong(0)

@@ -10,13 +10,23 @@ from sfumato.encoding.marginals import Marginals
 from sfumato.schema.layout import Bins, CategoryBins, FloatArray, IntArray
 
 
-def levels_of(marginals: Marginals, bins: Sequence[Bins], most: int) -> tuple[IntArray, ...]:
-    """For each feature the level of every bin, at most about so many levels."""
+def levels_of(
+    marginals: Marginals, bins: Sequence[Bins], most: int, frequent: float, most_frequent: int
+) -> tuple[IntArray, ...]:
+    """For each feature the level of every bin, at most about so many levels.
+
+    Categories that a larger share of the rows has than `frequent` have a level each, up to `most_frequent` levels of a
+    column: what is said in detail in one column and in groups in another goes together only where both can tell.
+    """
     shares = [marginals.weights @ masses for masses in marginals.masses]
-    pairs = zip(shares, bins, strict=True)
-    return tuple(
-        _rare_together(p, most) if isinstance(b, CategoryBins) else _runs(p, b.missing, most) for p, b in pairs
-    )
+    found = []
+    for p, b in zip(shares, bins, strict=True):
+        if isinstance(b, CategoryBins):
+            alone = min(np.count_nonzero(p > frequent) + 1, most_frequent)
+            found.append(_rare_together(p, max(most, alone)))
+        else:
+            found.append(_runs(p, b.missing, most))
+    return tuple(found)
 
 
 def _rare_together(shares: FloatArray, most: int) -> IntArray:

@@ -133,9 +133,9 @@ class Tilting:
         self.layout = model.layout
         self.total = Total(float(marginals.counts.sum()), marginals.count_sd * math.sqrt(self.layout.classes))
         self.followers: tuple[Follower, ...] = ()
+        self.typical_variance = plan.public.noise_factor * tuning.typical_tables / plan.spend(plan.repeats(TABLES)[-1])
         self.levels, self.zeros = self._levels()
-        variance = plan.public.noise_factor * tuning.typical_tables / plan.spend(plan.repeats(TABLES)[-1])
-        self.size = PoolSize.of(self.total.rows, variance, len(self.layout.names), tuning)
+        self.size = PoolSize.of(self.total.rows, self.typical_variance, len(self.layout.names), tuning)
         self.pool = self._pool()
         self.sizes = self.pool.tilt.sizes
         self.bought: dict[tuple[int, ...], Bought] = {}
@@ -159,7 +159,9 @@ class Tilting:
 
     def _levels(self) -> tuple[tuple[IntArray, ...], Tilt]:
         """The levels of every column, cut where rules have their constants; and where rules let no row be."""
-        levels, rules = levels_of(self.marginals, self.layout.bins, self.tuning.levels), self.plan.public.modelling
+        tuning, rules = self.tuning, self.plan.public.modelling
+        frequent = tuning.frequent * math.sqrt(self.typical_variance) / max(self.total.rows, 1.0)
+        levels = levels_of(self.marginals, self.layout.bins, tuning.levels, frequent, tuning.most_frequent)
         if rules is None:
             return levels, Tilt(levels, self.layout.classes, (), np.zeros(0))
         levels = refined(levels, rule_parts(self.layout, rules))

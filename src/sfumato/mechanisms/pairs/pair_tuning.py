@@ -33,6 +33,13 @@ class PairTuning:
         source=PAIRS,
     )
     levels: int = option(16, help="Levels of a column at the most.", source=PAIRS)
+    frequent: float = option(
+        8.0,
+        help="A category of more rows has a level of its own in any case.",
+        unit="sd of a cell of a typical table",
+        source="docs/proofs/pair-tables.md, section 6: Census's train split",
+    )
+    most_frequent: int = option(64, help="Levels of a column with such categories at the most.", source=ROUND)
     joint_rows: float = option(
         8.0, help="Rows that a cell of a table of many columns has on average, at the least.", unit="rows", source=ROUND
     )

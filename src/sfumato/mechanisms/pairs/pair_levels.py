@@ -22,7 +22,7 @@ def levels_of(
     found = []
     for p, b in zip(shares, bins, strict=True):
         if isinstance(b, CategoryBins):
-            alone = min(np.count_nonzero(p > frequent) + 1, most_frequent)
+            alone = min(int(np.count_nonzero(p > frequent)) + 1, most_frequent)
             found.append(_rare_together(p, max(most, alone)))
         else:
             found.append(_runs(p, b.missing, most))

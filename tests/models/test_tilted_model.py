@@ -137,6 +137,24 @@ def test_few_rows_can_be_drawn(n: int) -> None:
     assert len(made("plain").sample(n, seed=0)) == n
 
 
+def test_mass_that_the_fit_had_not_seen_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rare cell of which no row was in the fit's pool has a weight that nothing was told for: nearly all rows."""
+    release = made("plain")
+    model = release.model
+    assert isinstance(model, TiltedModel)
+    weights = model.tilt.weights.copy()
+    weights[np.argmin(np.where(model.expected > 0, model.expected, 1.0))] += 14.0
+    unseen = replace(release, model=replace(model, tilt=model.tilt.reweighted(weights)))
+
+    def apart() -> float:
+        found = counted(release, unseen.sample(5000, seed=1))
+        return float(np.abs(found / found.sum() - truth(release)).sum() / 2.0)
+
+    assert apart() < 0.05
+    monkeypatch.setattr(module, "DRAWING", replace(module.DRAWING, missed=np.inf))
+    assert apart() > 0.9
+
+
 def test_the_same_seed_gives_the_same_rows() -> None:
     release = made("adapted")
     pd.testing.assert_frame_equal(release.sample(50, seed=3), release.sample(50, seed=3))

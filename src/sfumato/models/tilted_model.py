@@ -37,6 +37,8 @@ class Drawing:
     times: float = 2.0  # as many, for rows whose tables come out right to be chosen from
     fewest: int = 1 << 12  # for stages to be sure of their weights
     at_once: int = 1 << 16  # rows that are chosen, before all are moved on
+    missed: float = 0.7  # in the logarithm of the mass: rows have twice as much of it as the model knows of
+    lower: float = 1.0  # by how much weights are cut off lower, then
 
 
 @dataclass(frozen=True)
@@ -230,11 +232,11 @@ class TiltedModel:
         model's law, and those that were chosen by one more, so that none comes again as it was.
         """
         size = min(n, DRAWING.at_once)
-        candidates, _, _ = settle(chains, self._split[0], max(int(DRAWING.times * size), DRAWING.fewest), rng)
+        candidates, tilt = self._settled(chains, max(int(DRAWING.times * size), DRAWING.fewest), rng)
         ahead, chosen = np.zeros(self.tilt.cells), np.zeros(0, np.int64)
         for start in range(0, max(n, 1), max(size, 1)):
             if start:
-                self._move_on(chains, candidates, chosen, rng)
+                self._move_on(chains, tilt, candidates, chosen, rng)
             some = min(size, n - start)
             levels = self.tilt.levels_of(candidates.codes, candidates.labels)
             places = self.tilt.places_by_row(levels, self._widest)
@@ -242,12 +244,27 @@ class TiltedModel:
             ahead += np.bincount(places.take(chosen, axis=0).ravel(), minlength=len(ahead)) - some * self._wanted
             yield candidates.take(chosen)
 
-    def _move_on(self, chains: Chains, candidates: Rows, chosen: IntArray, rng: np.random.Generator) -> None:
+    def _settled(self, chains: Chains, n: int, rng: np.random.Generator) -> tuple[Rows, Tilt]:
+        """Rows of the tilted mixture, and the tilt that they have.
+
+        Where rows have more mass than the model knows of, they came upon what the fit's fewer rows had not seen: rare
+        rows in many cells of large weight. Weights are then cut off lower, until these do not count.
+        """
+        tilt, known = self._split[0], self.log_total - chains.log_possible(n, rng)[0]
+        while True:
+            rows, log_total, _ = settle(chains, tilt, n, rng)
+            if log_total <= known + DRAWING.missed:
+                return rows, tilt
+            largest = float(chains.log_weights(rows, tilt).max())
+            tilt = tilt.reweighted(tilt.weights, largest - DRAWING.lower)
+
+    @staticmethod
+    def _move_on(chains: Chains, tilt: Tilt, candidates: Rows, chosen: IntArray, rng: np.random.Generator) -> None:
         """Move candidates in place: all of them once, and those that were chosen before that."""
         gone = candidates.take(chosen)
-        chains.sweep(gone, self._split[0], rng)
+        chains.sweep(gone, tilt, rng)
         candidates.put(chosen, gone)
-        chains.sweep(candidates, self._split[0], rng)
+        chains.sweep(candidates, tilt, rng)
 
     @cached_property
     def _widest(self) -> IntArray:

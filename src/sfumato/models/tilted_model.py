@@ -250,10 +250,10 @@ class TiltedModel:
         Where rows have more mass than the model knows of, they came upon what the fit's fewer rows had not seen: rare
         rows in many cells of large weight. Weights are then cut off lower, until these do not count.
         """
-        tilt, known = self._split[0], self.log_total - chains.log_possible(n, rng)[0]
+        tilt = self._split[0]
         while True:
             rows, log_total, _ = settle(chains, tilt, n, rng)
-            if log_total <= known + DRAWING.missed:
+            if log_total <= self._log_known + DRAWING.missed:
                 return rows, tilt
             largest = float(chains.log_weights(rows, tilt).max())
             tilt = tilt.reweighted(tilt.weights, largest - DRAWING.lower)
@@ -265,6 +265,12 @@ class TiltedModel:
         chains.sweep(gone, tilt, rng)
         candidates.put(chosen, gone)
         chains.sweep(candidates, tilt, rng)
+
+    @cached_property
+    def _log_known(self) -> float:
+        """The log of the mean of exp(weights) under the mixture where rows can be; from rows with a fixed seed."""
+        log_possible, _ = self.chains(None).log_possible(CLASS_ROWS, np.random.default_rng(0))
+        return self.log_total - log_possible
 
     @cached_property
     def _widest(self) -> IntArray:

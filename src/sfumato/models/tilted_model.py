@@ -38,7 +38,8 @@ class Drawing:
     fewest: int = 1 << 12  # for stages to be sure of their weights
     at_once: int = 1 << 16  # rows that are chosen, before all are moved on
     missed: float = 0.7  # in the logarithm of the mass: rows have twice as much of it as the model knows of
-    lower: float = 1.0  # by how much weights are cut off lower, then
+    lower: float = 1.0  # by how much weights are cut off lower, then; twice as much each time
+    lowerings: int = 6  # at most, whatever a file says of the mass
 
 
 @dataclass(frozen=True)
@@ -251,12 +252,14 @@ class TiltedModel:
         rows in many cells of large weight. Weights are then cut off lower, until these do not count.
         """
         tilt = self._split[0]
-        while True:
-            rows, log_total, _ = settle(chains, tilt, n, rng)
+        rows, log_total, _ = settle(chains, tilt, n, rng)
+        for turn in range(DRAWING.lowerings):
             if log_total <= self._log_known + DRAWING.missed:
-                return rows, tilt
+                break
             largest = float(chains.log_weights(rows, tilt).max())
-            tilt = tilt.reweighted(tilt.weights, largest - DRAWING.lower)
+            tilt = tilt.reweighted(tilt.weights, largest - DRAWING.lower * 2**turn)
+            rows, log_total, _ = settle(chains, tilt, n, rng)
+        return rows, tilt
 
     @staticmethod
     def _move_on(chains: Chains, tilt: Tilt, candidates: Rows, chosen: IntArray, rng: np.random.Generator) -> None:

@@ -37,7 +37,7 @@ class PairTuning:
         8.0,
         help="A category of more rows has a level of its own in any case.",
         unit="sd of a cell of a typical table",
-        source="docs/proofs/pair-tables.md, section 6: Census's train split",
+        source="docs/proofs/pair-tables.md, section 7: a split of Census's train rows",
     )
     most_frequent: int = option(64, help="Levels of a column with such categories at the most.", source=ROUND)
     joint_rows: float = option(

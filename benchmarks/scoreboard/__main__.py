@@ -5,7 +5,8 @@
     python -m benchmarks.scoreboard --page
 
 A cell (data set, method, epsilon) that was measured is not measured again unless `--again` says so, and a run that was
-stopped goes on where it stood: every release is kept as soon as it is scored, in results/.
+stopped goes on where it stood: every release is kept as soon as it is scored, in results/. A peer that took more than
+30 minutes is not tried on a table that is as large or larger, nor with more budget, unless `--again` says so.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.scoreboard import cells, environments, measuring, page
+from benchmarks.scoreboard import cells, environments, foreseen, measuring, page
 from benchmarks.scoreboard.cells import REAL, RESULTS, Cell
 from benchmarks.scoreboard.datasets import DATASETS, DataMissing
 from benchmarks.scoreboard.methods import METHODS
@@ -66,12 +67,15 @@ def fill(
     data: str, method: str, epsilon: float, again: bool, most: int = measuring.ALL, folder: Path = RESULTS
 ) -> None:
     """Measure what a cell lacks and say what became of it."""
-    known = None if again else cells.load(folder).get((data, method, epsilon))
-    cell = known or Cell(data, method, epsilon)
+    known = {} if again else cells.load(folder)
+    cell = known.get((data, method, epsilon)) or Cell(data, method, epsilon)
     needed = 1 if method == REAL else min(most, METHODS[method].releases(cell.seconds))
     title = f"{data}, {method}" + (f", epsilon {epsilon:g}" if epsilon else "")
     if cell.is_done(needed):
         print(f"{title}: measured before", flush=True)
+        return
+    if method != REAL and (told := foreseen.out_of_time(known, data, method, epsilon)):
+        print(f"{title}: not tried, {told.failure} on {told.data} at epsilon {told.epsilon:g}", flush=True)
         return
     try:
         if method == REAL:

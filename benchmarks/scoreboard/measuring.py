@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 COMMAND = "python -m benchmarks.scoreboard"
 ALL = 1000  # releases of a cell: more than any method asks for
 LIMIT = 1800  # seconds that a release may take
+OUT_OF_TIME = f"took more than {LIMIT // 60} minutes"
 PUBLIC_BINS = 32  # of a number, for peers that have no bins of their own
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -108,7 +109,7 @@ def run(method: Method, folder: Path) -> None:
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
-        raise Failed(f"took more than {LIMIT // 60} minutes") from None
+        raise Failed(OUT_OF_TIME) from None
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.strip()]
         raise Failed(said[-1][:300] if said else f"ended with status {done.returncode} and no word")

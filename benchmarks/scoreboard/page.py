@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from benchmarks.scoreboard import foreseen
 from benchmarks.scoreboard.cells import REAL, Cell, summary
 from benchmarks.scoreboard.datasets import DATASETS
 from benchmarks.scoreboard.methods import FEATURED, METHODS
@@ -41,7 +42,7 @@ MEASURES = {name: measures.MEASURES[name] for name in SHOWN_FIRST} | {
 }
 MORE_MEASURES = {name: measures.MEASURES[name] for name in SHOWN_LATER}
 SHOWN_EPSILONS = (0.5, 1, 4, 20)
-FAILED, EMPTY = "×", "·"
+FAILED, FORESEEN, EMPTY = "×", "(×)", "·"
 COSTS = ("seconds", "peak_megabytes")
 
 OPENING = """# The scoreboard
@@ -142,25 +143,28 @@ def peers(cells: Cells) -> str:
     """How many cells of peers are measured, how many failed and how many are empty, and which."""
     names = [name for name, method in METHODS.items() if not method.ours]
     states = {
-        (data, name): [_state(cells.get((data, name, epsilon))) for epsilon in METHODS[name].epsilons]
+        (data, name): [_state(cells, data, name, epsilon) for epsilon in METHODS[name].epsilons]
         for data in DATASETS
         for name in names
     }
     every = [state for pair in states.values() for state in pair]
-    failed, empty = every.count(FAILED), every.count(EMPTY)
+    failed, told, empty = (every.count(state) for state in (FAILED, FORESEEN, EMPTY))
     said = (
         f"{len(every)} cells of {len(names)} methods on {len(DATASETS)} data sets at epsilon 1 and 4: "
-        f"{len(every) - failed - empty} are measured, {failed} **failed** (the reason is told with the data set), "
-        f"{empty} are **empty**: no run of them has ended. Below, for epsilon 1 and 4: the number of releases, "
-        f"{FAILED} for a failure, {EMPTY} for an empty cell."
+        f"{len(every) - failed - told - empty} are measured, {failed} **failed** (the reason is told with the data "
+        f"set), {told} were **not tried**, because the method took more than 30 minutes on a table that has no more "
+        f"rows, columns or values, at no larger an epsilon, and {empty} are **empty**: no run of them has ended. "
+        f"Below, for epsilon 1 and 4: the number of releases, {FAILED} for a failure, {FORESEEN} for a cell that was "
+        f"not tried, {EMPTY} for an empty one."
     )
     rows = [[METHODS[name].title, *(" ".join(states[data, name]) for data in DATASETS)] for name in names]
     return f"\n## What is measured of peers\n\n{_wrapped(said)}\n\n" + _table(["method", *DATASETS], rows)
 
 
-def _state(cell: Cell | None) -> str:
+def _state(cells: Cells, data: str, method: str, epsilon: float) -> str:
+    cell = cells.get((data, method, epsilon))
     if cell is None or not (cell.releases or cell.failure):
-        return EMPTY
+        return FORESEEN if foreseen.out_of_time(cells, data, method, epsilon) else EMPTY
     return str(len(cell.releases)) if cell.releases else FAILED
 
 
@@ -206,7 +210,8 @@ def _figures(measured: list[Cell], measures: Mapping[str, Measure]) -> str:
 
 def _missing(data: str, cells: Cells) -> Iterator[str]:
     for name, method in METHODS.items():
-        absent = [f"{epsilon:g}" for epsilon in method.epsilons if (data, name, epsilon) not in cells]
+        epsilons = [epsilon for epsilon in method.epsilons if (data, name, epsilon) not in cells]
+        absent = [f"{epsilon:g}" for epsilon in epsilons if not foreseen.out_of_time(cells, data, name, epsilon)]
         if absent:
             yield f"{method.title} at {', '.join(absent)}"
 

@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the benchmarks are no part of the package
 
 from benchmarks.scoreboard import __main__ as command
-from benchmarks.scoreboard import cells, datasets, environments, measuring, own, page
+from benchmarks.scoreboard import cells, datasets, environments, foreseen, measuring, own, page
 from benchmarks.scoreboard.cells import REAL, Cell, summary
 from benchmarks.scoreboard.datasets import DATASETS, DataMissing, DataSet, Loaded, xor
 from benchmarks.scoreboard.methods import METHODS, Method
@@ -157,6 +157,43 @@ def test_a_failure_is_kept_and_not_tried_again_unasked(
     assert len(cells.load(board)["made-up", "dpmm-mst", 1.0].releases) == 3
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(": ")[1] for line in lines] == ["out of luck", "measured before", "measured"]
+
+
+def test_who_ran_out_of_time_is_not_tried_where_it_takes_longer(
+    board: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = Cell("acs", "dpmm-aim", 1.0, {}, [], measuring.OUT_OF_TIME)
+    known = {(out.data, out.method, out.epsilon): out}
+    for data, epsilon, foretold in (("acs", 4.0, True), ("nist24", 1.0, True), ("census", 4.0, True)):
+        assert (foreseen.out_of_time(known, data, "dpmm-aim", epsilon) is out) == foretold
+    for data, method, epsilon in (
+        *(("acs", "dpmm-aim", 1.0), ("acs", "dpmm-aim", 0.5)),  # itself, and less budget
+        *(("adult", "dpmm-aim", 4.0), ("digits", "dpmm-aim", 4.0)),  # fewer columns, fewer rows
+        *(("acs", "dpmm-mst", 4.0), ("acs", "mixture", 4.0), ("made-up", "dpmm-aim", 4.0)),
+    ):
+        assert foreseen.out_of_time(known, data, method, epsilon) is None
+    out.failure = "out of luck"
+    assert foreseen.out_of_time(known, "acs", "dpmm-aim", 4.0) is None
+
+    monkeypatch.setitem(foreseen.SIZES, "made-up", (200, 4, 40))
+    Cell("made-up", "dpmm-aim", 1.0, {}, [], measuring.OUT_OF_TIME).save(board)
+    command.fill("made-up", "dpmm-aim", 4.0, False, folder=board)
+    command.fill("made-up", "dpmm-aim", 4.0, True, folder=board)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith("epsilon 4: not tried, took more than 30 minutes on made-up at epsilon 1")
+    assert said[1].endswith("epsilon 4: measured")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DATASETS)
+def test_sizes_are_those_of_the_tables(name: str) -> None:
+    try:
+        loaded = DATASETS[name].load()
+    except DataMissing as missing:
+        pytest.skip(str(missing))
+    columns = measuring.public(loaded.schema)["columns"].values()
+    values = (len(each["values"]) + each["missing"] if "values" in each else len(each["bins"]) for each in columns)
+    assert foreseen.SIZES[name] == (len(loaded.train), len(columns), sum(values))
 
 
 def test_data_that_is_not_there_is_skipped_in_one_line(
@@ -310,7 +347,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         made("adult", "mixture-adapted", 1.0, lightgbm=0.91, tv1=0.01, tv2=0.05),
         made("adult", "dpmm-mst", 1.0, 9.0, lightgbm=0.88, tv1=0.02, tv2=0.04),
         made("adult", "dpmm-aim", 1.0, 9.0, lightgbm=0.92, tv1=0.03, tv2=0.06),
-        Cell("adult", "mbi-aim", 1.0, {"rows": 1000}, [], "took more than 30 minutes"),
+        Cell("adult", "mbi-aim", 1.0, {"rows": 1000}, [], measuring.OUT_OF_TIME),
     ]
     page.write({(cell.data, cell.method, cell.epsilon): cell for cell in found}, tmp_path / "scoreboard.md")
     assert (tmp_path / "scoreboard-adult.png").exists()
@@ -342,13 +379,12 @@ def test_cells_of_peers_are_counted_by_what_became_of_them(written: str) -> None
     peers = sum(not method.ours for method in METHODS.values())
     cells = 2 * peers * len(DATASETS)
     assert f"{cells} cells of {peers} methods on {len(DATASETS)} data sets" in part
-    assert f"2 are measured, 1 **failed** (the reason is told with the data set), {cells - 3} are **empty**" in (
-        " ".join(part.split())
-    )
+    said = " ".join(part.split())
+    assert "2 are measured, 1 **failed** (the reason is told with the data set), 3 were **not tried**" in said
+    assert f"and {cells - 6} are **empty**" in said
     lines = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in part.splitlines()}
     assert lines["MST (dpmm)"][1] == "2 ·"
-    assert lines["AIM (mbi 2.0)"][1] == "× ·"
-    assert lines["AIM (mbi 2.0)"][2] == "· ·"
+    assert lines["AIM (mbi 2.0)"][1:4] == ["× (×)", "· ·", "(×) (×)"]
 
 
 def test_remarks_are_found_from_the_special_to_the_general() -> None:

@@ -9,19 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from tests.calls import Call, Result
 from tests.cli.lines import FIT, SCHEMA, altered
 
 import sfumato as sf
-from sfumato.cli import app
+from sfumato.cli import everything
 
 
 def test_version_and_help(call: Call) -> None:
     assert call("--version") == Result(0, f"sfumato {sf.__version__}\n", "")
     shown = call("--help")
     assert shown.code == 0
-    for verb in typer.main.get_command(app).commands:  # type: ignore[attr-defined]
+    for verb in everything().commands:
         assert verb in shown.out
         assert "--json" in call(verb, "--help").out
     bare = call()

@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis' profiles, which folders are slow as a whole, and which tests by halves.
+"""What all tests share: Hypothesis' profiles, which folders are slow as a whole, and which tests in part.
 
 Hypothesis repeats the same examples, so that a test passes today if it did yesterday: half of them in every run, and
 all in those of `make test-all` (`--hypothesis-profile=thorough`). `pytest --hypothesis-profile=explore` looks for new
@@ -66,8 +66,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         test = item.path, getattr(item, "originalname", item.name)
         cases[test] += 1
-        every_second = item.get_closest_marker("half") is not None and cases[test] % 2 == 0
-        if every_second or is_in(SLOW_FOLDERS, item.path):
+        some = item.get_closest_marker("every")
+        is_left_out = some is not None and (cases[test] - 1) % some.args[0] != 0
+        if is_left_out or is_in(SLOW_FOLDERS, item.path):
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("hypothesis") is not None:
             item.add_marker(pytest.mark.thorough)

@@ -95,7 +95,7 @@ PLANTED = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @needs_contracts
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_import_is_seen(fault: str, tmp_path: Path) -> None:

@@ -954,7 +954,7 @@ def command(arguments: list[str], patch: pytest.MonkeyPatch) -> tuple[int, str, 
 # --- what holds for each
 
 
-@pytest.mark.half
+@pytest.mark.every(3)
 @pytest.mark.parametrize("taken", [False, True], ids=["new", "taken"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_one_line_and_nothing_written(case: Case, taken: bool, see: See) -> None:

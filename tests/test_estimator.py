@@ -166,13 +166,14 @@ def test_labels_are_read() -> None:
     assert counted([True] * 60 + [False] * 40, [True, False]) == [True, True]
 
 
-@pytest.mark.half
+@pytest.mark.every(3)
 @pytest.mark.parametrize("odd", [2, math.nan, None, "x", (1, 2), b"\xff", 1j, 10**30, "\ud800"])
 def test_one_odd_label_changes_how_no_other_label_is_read(odd: Any) -> None:
     assert counted([True] * 60 + [False] * 40 + [odd], [True, False]) == [True, True]
     assert counted([2**60 + 1] * 60 + [2**60] * 40 + [odd], [2**60 + 1, 2**60]) == [True, True]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("odd", ["text", None, 1j, "\ud800", (1, 2), b"\xff"])
 def test_one_odd_cell_of_a_list_is_silent(odd: Any) -> None:
     X, y = blobs(40)
@@ -192,7 +193,7 @@ def means_without(place: int) -> Any:
     return model().fit(cells, y.tolist()).means_
 
 
-@pytest.mark.half
+@pytest.mark.every(3)
 @pytest.mark.parametrize(("place", "kind"), [(0, list), (7, tuple), (-1, deque)])
 @pytest.mark.parametrize("odd", [[], [1.0], [1.0] * 9, None, "row", 3.0, {"x0": 1.0}, np.zeros((2, 2))])
 def test_one_odd_row_of_a_list_blanks_no_other(odd: Any, place: int, kind: Callable[[Any], Any]) -> None:

@@ -246,7 +246,7 @@ def expected(of_numbers: bool) -> IntArray:
     return totals(open_table(numeric()), Layout.of(NUMERIC)) if of_numbers else totals(open_table(stored()))
 
 
-@pytest.mark.half
+@pytest.mark.every(3)
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_totals_do_not_depend_on_the_source(source: str, tmp_path: Path) -> None:
     of_numbers = source.startswith("array of")

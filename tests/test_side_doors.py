@@ -440,7 +440,7 @@ def in_turn() -> list[Any]:
     return found
 
 
-@pytest.mark.half
+@pytest.mark.every(8)
 @pytest.mark.usefixtures("sealed")
 @pytest.mark.parametrize(("pair", "form", "schema", "options"), in_turn())
 def test_rows_reach_nothing_but_the_noise(
@@ -457,7 +457,7 @@ def test_rows_reach_nothing_but_the_noise(
     assert set(one.files) <= {"s.yaml", "tmp", "r.sfumato", "data.csv", "data.parquet"}
 
 
-@pytest.mark.half
+@pytest.mark.every(6)
 @pytest.mark.usefixtures("sealed")
 @pytest.mark.parametrize("way", [*WAYS, *ADAPTED], ids=lambda way: ", ".join(way[2:5]))
 @pytest.mark.parametrize("unit", ["", UNIT], ids=["rows", "units"])
@@ -483,7 +483,7 @@ ODD = all_odd()
 # --- open
 
 
-@pytest.mark.half
+@pytest.mark.every(8)
 @pytest.mark.parametrize(("pair", "form"), CASES[::4])
 def test_a_real_release_differs_in_noisy_answers_only(watcher: Watcher, pair: Pair, form: Form) -> None:
     unit = UNIT if pair.unit else ""
@@ -492,6 +492,7 @@ def test_a_real_release_differs_in_noisy_answers_only(watcher: Watcher, pair: Pa
     assert open_differences(one, other) == []
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one", "label"])
 def test_the_books_are_the_same_whatever_the_noise(watcher: Watcher, adjacency: str) -> None:
     """Later rounds are divided by what earlier answers say of the classes; the charges need not show it. (They may,
@@ -613,6 +614,7 @@ FITS: dict[str, list[tuple[Any, Any]]] = {
 }
 
 
+@pytest.mark.every(4)
 @pytest.mark.usefixtures("sealed")
 @pytest.mark.parametrize("fits", FITS.values(), ids=FITS)
 def test_the_estimator_is_sealed(watcher: Watcher, fits: list[tuple[Any, Any]]) -> None:
@@ -716,7 +718,7 @@ LEAKS = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.usefixtures("sealed")
 @pytest.mark.parametrize(("leak", "shows"), LEAKS.items(), ids=lambda value: getattr(value, "__name__", ""))
 def test_a_planted_leak_is_seen(

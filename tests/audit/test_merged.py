@@ -22,7 +22,7 @@ def quick(game: MergedGame) -> MergedGame:
     return replace(game, tables=0)
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_sites_spend_what_is_claimed_and_the_row_is_where_it_is_said(adjacency: Adjacency) -> None:
     one, *others = merged_sites(ONE, adjacency)
@@ -41,7 +41,7 @@ def test_sites_spend_what_is_claimed_and_the_row_is_where_it_is_said(adjacency: 
     assert len(view) == len(sharpened.play(False, 4))
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("place", "promised"),
     [

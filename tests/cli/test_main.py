@@ -78,6 +78,7 @@ def refusals() -> dict[str, tuple[tuple[Any, ...], str]]:
     }
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("case", refusals())
 def test_refusals(case: str, folder: Path, call: Call) -> None:
     (folder / "narrow.csv").write_text("town,ill\nUlm,no\n")

@@ -46,6 +46,7 @@ def test_words_are_completed() -> None:
     assert completing("mean", "median", "count")("me") == ["mean", "median"]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("line", "offered"),
     [

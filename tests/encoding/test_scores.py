@@ -111,6 +111,7 @@ def test_moments_are_those_of_the_scores() -> None:
 # --- Hermite coefficients and correlations
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("masses", [(0.5, 0.5), (0.9, 0.1), (0.2, 0.5, 0.3), (0.01, 0.01, 0.08, 0.3, 0.6), (1.0,)])
 def test_hermite_coefficients_are_the_integrals(masses: tuple[float, ...]) -> None:
     made = column(*masses)

@@ -113,6 +113,7 @@ def test_many_words_are_looked_up_by_halves() -> None:
     assert levels_there(pa.array([*words, "word"]), bins, levels) == [1] * 301
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("stored", sorted(set(STORED) - {"VARCHAR"}))
 def test_a_rehearsal_gives_cells_and_levels(stored: str) -> None:
     relation: Any = duckdb.connect().sql(f"SELECT NULL::{stored} AS c")

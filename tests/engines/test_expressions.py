@@ -85,6 +85,7 @@ def readable(name: str, kind: str) -> bool:
     return said in ("category", "boolean") or (kind == "date" if said == "date" else kind not in ("date", "text"))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(("name", "kind"), [(n, k) for n in COLUMNS for k in KINDS if readable(n, k)])
 @settings(max_examples=12)
 @given(data=st.data())

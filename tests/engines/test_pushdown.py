@@ -58,6 +58,7 @@ def asked(engine: Any, query: Query) -> tuple[np.ndarray, list[str]]:
     return total, [event.reason for event in heard]
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("question", [histograms, tables, distances])
 @pytest.mark.parametrize("label", [True, False])
 def test_counts_of_the_database_are_the_totals_of_its_rows(question: Any, label: bool) -> None:

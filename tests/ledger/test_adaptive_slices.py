@@ -154,7 +154,7 @@ CASES = [(1.0, 2), (1.0, 3), (3.0, 4)]
 CONVICTED = {(1.0, 2): 1.5, (1.0, 3): 1.6, (3.0, 4): 1.85}
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize(("epsilon", "releases"), CASES)
 def test_the_best_adaptive_strategy_keeps_the_cap(epsilon: float, releases: int) -> None:
     found = best(Book.of(epsilon), releases, projections=(1, 8), shares=(0.3, 0.6, 0.9) if releases < 4 else (0.3, 0.6))

@@ -119,7 +119,7 @@ TOO_MUCH = [("reserve", 1.5, 1e-2, 0, "add-remove")] + [("reserve", 1.4, 1e-5, 0
 DOUBLE = [("reserve", 1.9, 1e-5, 0, "add-remove")]
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("fault", [adds_epsilons, counts_released_only, counts_the_largest, forgets_the_factor])
 def test_a_wrong_rule_would_be_seen(fault: Callable[..., bool], tmp_path: Path) -> None:
     steps = DOUBLE if fault is forgets_the_factor else TOO_MUCH
@@ -172,7 +172,7 @@ def test_an_entry_keeps_who_asked_and_why(place: str) -> None:
     assert first.charged_mu == second.charged_mu  # a note costs nothing
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("note", ["", " padded ", "two\nlines", "\x1b[31mred", "\u202ereversed", "x" * 201, 7])
 @pytest.mark.parametrize("name", ["who", "why"])
 def test_a_note_is_one_plain_line(name: str, note: Any, path: Path) -> None:
@@ -368,7 +368,7 @@ def interrupted(*_: Any, **__: Any) -> Any:
     raise KeyboardInterrupt
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("error", [failing, interrupted])
 @pytest.mark.parametrize(
     ("module", "name", "shielded", "expected"),
@@ -547,7 +547,7 @@ def crash(place: str, where: str, when: str) -> None:
     fit(place)
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("where", "when", "expected"),
     [
@@ -648,7 +648,7 @@ def test_exactly_one_process_opens_a_data_set(place: str) -> None:
 # --- files that are no ledgers
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     "damage",
     [

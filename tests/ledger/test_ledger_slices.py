@@ -308,7 +308,7 @@ def test_a_library_that_does_not_know_the_law_refuses_it(ledger: Ledger, monkeyp
         release(ledger, Ask("mixture", REPLACE, ROW, 0.1, DELTA, 0.01))
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     "change",
     [
@@ -340,6 +340,7 @@ def test_damage_inside_is_refused(change: dict[str, Any], ledger: Ledger, tmp_pa
 # The bound that a ledger charges
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("chance", [0.3, 5e-8, 1e-17, 1e-60])
 @pytest.mark.parametrize(("dim", "projections"), [(20, 1), (100, 100), (784, 1000), (50, 1_000_000)])
 @pytest.mark.parametrize("rows", [1, 5])

@@ -12,7 +12,7 @@ from sfumato.mechanisms.clipping import Clip, best_radii, unclip, unclipped
 from sfumato.schema.layout import FloatArray
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("dim", [1, 3, 8])
 @pytest.mark.parametrize("factor", [0.8, 1.3])
 def test_what_is_left_after_clipping(dim: int, factor: float) -> None:

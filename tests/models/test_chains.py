@@ -56,7 +56,7 @@ def started(model: MixtureModel, share: FloatArray, tilted: Tilt, rng: np.random
     return rows.take(rng.choice(len(rows), ROWS, p=weights / weights.sum()))
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @each
 def test_rows_of_the_mixture_are_its_own(variant: str) -> None:
     model, tilted, *_ = made(variant)
@@ -64,7 +64,7 @@ def test_rows_of_the_mixture_are_its_own(variant: str) -> None:
     assert excess(Chains(model).draw(ROWS, np.random.default_rng(0)), model.layout.classes, share) < 1
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @each
 def test_sweeps_keep_the_tilted_mixture(variant: str) -> None:
     model, tilted, share, _ = made(variant)
@@ -102,7 +102,7 @@ def forgetting(table: int) -> Any:
     )
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("table", range(6))
 def test_a_sweep_that_forgets_a_table_is_caught(table: int) -> None:
     variant = "adapted"  # where labels are moved too: the last table is theirs alone
@@ -116,7 +116,7 @@ def test_a_sweep_that_forgets_a_table_is_caught(table: int) -> None:
     assert excess(rows, model.layout.classes, share) > 1
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("adapted", [False, True])
 def test_sweeps_keep_the_law_of_a_column_that_follows(adapted: bool) -> None:
     model, tilted = mixture(adapted=adapted), tilt(3)
@@ -148,7 +148,7 @@ def test_a_sweep_that_forgets_adapted_labels_is_caught() -> None:
     assert excess(rows, model.layout.classes, share) > 1
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @each
 def test_stages_lead_to_the_tilted_mixture(variant: str) -> None:
     model, tilted, share, log_total = made(variant)
@@ -176,7 +176,7 @@ def impossible(classes: int, share: float = 0.5) -> Tilt:
     return made.reweighted(np.where(forbidden, -np.inf, made.weights))
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @each
 def test_no_row_is_where_none_can_be(variant: str) -> None:
     model, *_ = made(variant)
@@ -243,7 +243,7 @@ def given(variant: str, label: bool) -> tuple[dict[str, GivenCell], IntArray]:
     return found, kept
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("label", [False, True])
 @each
 def test_held_columns_stay(variant: str, label: bool) -> None:

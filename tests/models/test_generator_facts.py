@@ -71,7 +71,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_good_files_are_good(kind: str, good: dict[str, bytes], tmp_path: Path) -> None:
     path = tmp_path / "r.sfumato"

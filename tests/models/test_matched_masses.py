@@ -14,6 +14,7 @@ FINE = 13  # log2 of the points for the integral itself
 WIDE = 14
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("noise", [1.0, 0.1])
 def test_boxes_have_what_moments_say_row_by_row(noise: float) -> None:
     factor = factor_of(DIM, seed=0, noise=noise)
@@ -27,7 +28,7 @@ def errors(found: FloatArray, known: FloatArray) -> FloatArray:
     return np.quantile(np.abs(found - known), [0.5, 0.9])
 
 
-@pytest.mark.half
+@pytest.mark.every(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_they_are_the_integral_to_a_few_thousandths(seed: int) -> None:
     """Of rows that the normal has: nearer than what 16 points give, and than wide intervals first."""

@@ -58,6 +58,7 @@ def forbidden(layout: Layout, tilt: Tilt, codes: IntArray) -> Any:
     return tilt.log_weights(tilt.levels_of(list(features), labels)) == -np.inf
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("label", [None, "ill", "drug"])
 @pytest.mark.parametrize("rules", [*([rule] for rule in RULES), RULES], ids=str)
 def test_zeros_are_the_rows_that_break_a_rule(rules: list[str], label: str | None) -> None:

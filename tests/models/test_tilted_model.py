@@ -88,7 +88,7 @@ def excess(found: FloatArray, share: FloatArray) -> float:
 # --- sampling
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @each
 def test_samples_have_the_shares_of_all_cells(variant: str) -> None:
     release = made(variant)
@@ -114,6 +114,7 @@ def test_samples_are_balanced() -> None:
     assert np.abs(found - ROWS * model.expected).max() < 12
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("given", [{"b": "r"}, {"c": 1}, {"y": "yes"}, {"b": None, "y": "so"}, {"b": "p", "c": 2}])
 @pytest.mark.parametrize("variant", ["plain", "adapted", "follows", "follows, adapted"])
 def test_given_is_the_conditional_distribution(variant: str, given: dict[str, Any]) -> None:
@@ -193,7 +194,7 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     monkeypatch.setattr(module, "DRAWING", module.Drawing(at_once=rows, fewest=rows))
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @each
 def test_rows_of_candidates_that_are_moved_on_have_the_shares_of_all_cells(
     variant: str, monkeypatch: pytest.MonkeyPatch
@@ -258,7 +259,7 @@ def test_tables_of_all_pieces_together_come_out_right(monkeypatch: pytest.Monkey
 # --- scoring
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @each
 def test_the_density_is_the_share_of_a_cell(variant: str) -> None:
     release = made(variant, correlated=False)  # whose integrals over cells are exact
@@ -318,7 +319,7 @@ def test_no_rows_are_scored() -> None:
     assert model.log_joint(nobody).shape == model.log_posterior(nobody).shape == (0, 3)
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @each
 def test_classes_come_as_often_as_in_the_tables(variant: str) -> None:
     release = made(variant)
@@ -354,7 +355,7 @@ def test_what_does_not_fit_is_refused() -> None:
         replace(good, base=mixture(label=False))
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @each
 def test_a_file_keeps_it(variant: str, tmp_path: Path) -> None:
     release = made(variant)

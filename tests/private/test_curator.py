@@ -295,7 +295,7 @@ def check_independent(first: Floats, second: Floats) -> None:
     assert abs(np.corrcoef(first, second)[0, 1]) * math.sqrt(len(first)) < 5.3
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize(("mu_squared", "total"), [(0.09, 1000), (4.0, -(2**40)), (1e-6, 0)])
 def test_the_noise_has_the_spread_that_was_paid_for(mu_squared: float, total: int) -> None:
     query = weighted()

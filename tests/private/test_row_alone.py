@@ -347,7 +347,7 @@ def object_frame(rows: list[tuple[Any, ...]]) -> Table:
     return open_table(pd.DataFrame(columns))
 
 
-@pytest.mark.half
+@pytest.mark.every(4)
 @pytest.mark.parametrize("odd", OBJECTS, ids=lambda odd: type(odd).__name__)
 def test_an_odd_object_stands_alone(odd: object) -> None:
     base = [tuple(SANE[name][i] for name in NAMES) for i in range(3)]

@@ -212,7 +212,7 @@ def test_every_kind_of_table_gives_the_totals_found_by_hand(kind: str, tmp_path:
     check(totals(open_table(table_of(kind, tmp_path))))
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("rows", [1, 7, ROWS])
 def test_batches_workers_and_order_do_not_matter(workers: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +289,7 @@ def unit_totals(frame: pd.DataFrame) -> list[NDArray[np.int64]]:
     return [told_by(engine, query) for query in QUERIES]
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("rows", [1, 20, ROWS])
 def test_which_rows_of_a_unit_count_depends_on_no_batch_and_no_order(
     rows: int, monkeypatch: pytest.MonkeyPatch

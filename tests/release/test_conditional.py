@@ -188,14 +188,14 @@ SEVERAL: dict[str, Case] = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("case", ONE_COLUMN)
 def test_one_column_is_exact(case: str, release: sf.Release, plain: pd.DataFrame) -> None:
     given, holds = ONE_COLUMN[case]
     assert_alike(plain[holds(plain)], release.sample(MADE, seed=2, given=given))
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("case", SEVERAL)
 def test_several_columns(case: str, release: sf.Release, plain: pd.DataFrame) -> None:
     given, holds = SEVERAL[case]
@@ -213,7 +213,7 @@ def ignore_boxes(self: GaussianMixture, k: int, n: int, boxes: Boxes, rng: np.ra
     return self.sample(np.full(n, k), rng)
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("case", ["category", "missing category", "number on a grid", "atom", "date"])
 def test_a_sampler_that_ignores_the_given_column_is_caught(
     case: str, release: sf.Release, plain: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
@@ -551,7 +551,7 @@ def test_no_rows_and_the_same_rows_by_the_same_seed(options: dict[str, Any], rel
     assert not release.sample(300, **options).equals(once)
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("options", [{"given": {"town": None}}, {"where": "age > 60"}])
 @pytest.mark.parametrize("n", [0, 300, BATCH_ROWS + 10])
 def test_batches_are_the_same_rows(n: int, options: dict[str, Any], release: sf.Release) -> None:

@@ -153,7 +153,7 @@ def texts(cells: "pd.Series[Any]") -> list[str]:
     return pd.read_csv(io.StringIO(cells.to_csv(index=False)), dtype=str, keep_default_na=False).iloc[:, 0].tolist()
 
 
-@pytest.mark.half
+@pytest.mark.every(4)
 @each
 def test_it_can_be_written_and_read_again(path: Path, tmp_path: Path) -> None:
     release = sf.load(path)

@@ -183,7 +183,7 @@ def test_no_rows_at_all(release: sf.Release) -> None:
     assert batch.schema.equals(next(release.sample_batches(100, seed=0)).schema)
 
 
-@pytest.mark.half
+@pytest.mark.every(3)
 @pytest.mark.parametrize("values", [["x", "y"], [1, 2], [0.5, 1.5], ["x", 1], [1, 2.5], ["7"]])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -421,7 +421,7 @@ DECLARED = SCHEMA | {  # no bins are looked for, so what is asked does not depen
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize("adjacency", ["add-remove", "label"])
 def test_the_file_does_not_tell_how_many_rows_there_were(adjacency: str, declared: bool, tmp_path: Path) -> None:
@@ -599,7 +599,7 @@ def quiet_fit(frame: pd.DataFrame, schema: Any = SCHEMA) -> sf.Release:
     return made
 
 
-@pytest.mark.half
+@pytest.mark.every(3)
 @pytest.mark.parametrize("odd", ODD, ids=lambda value: ascii(value)[:20])
 def test_odd_cells_are_taken_in_silence(odd: Any, capfd: pytest.CaptureFixture[str]) -> None:
     frame = table(60).astype(object)
@@ -660,7 +660,7 @@ def test_masses_of_a_stepped_affine_column_add_up_to_one_with_all_that_is_clampe
 # --- every kind of model
 
 
-@pytest.mark.half
+@pytest.mark.every(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_release_draws_and_scores_like_the_one_that_was_saved(kind: str, tmp_path: Path) -> None:
     generator = KINDS[kind].get("mechanism") == "slicing"

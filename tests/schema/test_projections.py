@@ -155,6 +155,7 @@ def test_the_way_back_is_a_left_inverse_on_the_span(name: str) -> None:
     assert np.linalg.norm(again - inside) <= rounding + math.sqrt(columns) / TOP
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("name", GROUPS)
 def test_no_row_is_longer_than_the_radius(name: str) -> None:
     """Rows in the corners of the table's bounds, among them those that each coordinate likes best."""

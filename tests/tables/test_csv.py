@@ -176,7 +176,7 @@ def test_encodings_of_several_bytes(path: Path, encoding: str) -> None:
     ]
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("encoding", ["shift_jis", "euc_jp", "gb18030", "big5", "cp949"])
 def test_half_a_letter_takes_no_delimiter_with_it(path: Path, encoding: str) -> None:
     for lead in range(0x80, 0x100):
@@ -293,7 +293,7 @@ LINE = st.one_of(
 )
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "shift_jis", "gb18030"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(lines=st.lists(LINE, max_size=12), block=st.integers(1, 40))
@@ -352,7 +352,7 @@ def test_a_line_of_the_longest_length_reads_alike_wherever_it_stands(path: Path,
     assert rows(path, b"a,b\n" + first + b",1" + after) == expected
 
 
-@pytest.mark.half
+@pytest.mark.every(4)
 @pytest.mark.parametrize("length", range(6, 16))
 @pytest.mark.parametrize("block", [1, 3, 5, 8, 10, 11, 12, 40])
 def test_line_breaks_do_not_count_in_the_length_of_a_line(

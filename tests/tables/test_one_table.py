@@ -55,6 +55,7 @@ def test_columns_and_a_condition_of_one_table(query: str) -> None:
     assert is_one_table(connection().sql(query))
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize(
     "query",
     [

@@ -115,7 +115,7 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_source_gives_the_same_cells(source: str, column: str, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ ODD_CELLS: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("place", [0, len(PLAIN)])
 @pytest.mark.parametrize("kind", ODD_CELLS)
 def test_one_odd_cell_changes_no_other(kind: str, place: int, tmp_path: Path) -> None:

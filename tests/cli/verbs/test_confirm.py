@@ -154,7 +154,7 @@ def test_every_answer_is_kept_when_interrupted(draft: Path) -> None:
 ACCEPTED = "type,step,scale,atoms,missing,format,left-out"
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("options", "most"),
     [

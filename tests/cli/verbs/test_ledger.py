@@ -146,7 +146,7 @@ def test_the_ledger_is_not_overwritten_by_a_release(call: Call) -> None:
     assert Path("l.db").read_bytes() == before
 
 
-@pytest.mark.half
+@pytest.mark.every(4)
 @pytest.mark.parametrize("output", ["sub/../l.db", "link.db", "linked/l.db", "l.db-wal", "l.db-shm", "l.db-journal"])
 @pytest.mark.parametrize("place", ["l.db", "sqlite:///l.db", "link.db", None])
 def test_the_ledger_is_not_overwritten_by_any_name(output: str, place: str | None, call: Call) -> None:

@@ -124,6 +124,7 @@ def test_wishes_are_solved_for_epsilon(folder: Path, call: Call) -> None:
     assert data["epsilon"] == found.needed
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.tables import numbers
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "pq"])
 def test_sample(suffix: str, folder: Path, call: Call) -> None:
     result = call("sample", "r.sfumato", "-n", 70_000, "-o", f"rows.{suffix}", "--seed", 3)
@@ -45,7 +45,7 @@ def test_sample_of_no_rows(folder: Path, call: Call) -> None:
     assert pd.read_csv("none.csv").shape == (0, 3)
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("kind", ["tsv", "csv.gz", "arrow", "xlsx", "sqlite", "duckdb"])
 def test_sample_in_every_format_that_can_be_read(kind: str, folder: Path, call: Call) -> None:
     assert call("sample", "r.sfumato", "-n", 50, "-o", f"rows.{kind}", "--seed", 3).code == 0

@@ -69,7 +69,7 @@ def test_cells_of_a_class_share_its_shape() -> None:
     assert mixture.scales[own] ** 2 @ mixture.weights[own] / mixture.weights[own].sum() == pytest.approx(1.0)
 
 
-@pytest.mark.half
+@pytest.mark.every(3)
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("adapt", [None, "labels"])
 @pytest.mark.parametrize("components", [None, 1, 5])

@@ -70,7 +70,7 @@ def test_labels_that_are_asked_for_are_adapted_all_the_same() -> None:
     assert {"centres again", "labels 1"} <= set(asked(release))
 
 
-@pytest.mark.half
+@pytest.mark.every(4)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_means_of_few_rows_are_nearer_than_with_shapes(seed: int) -> None:
     assert mean_error(fitted(600, 1.0, seed)) < 0.75 * mean_error(fitted(600, 1.0, seed, noisiest_shape=1e9))

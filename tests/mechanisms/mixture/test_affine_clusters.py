@@ -85,7 +85,7 @@ def test_a_fit_spends_its_plan(adjacency: Adjacency) -> None:
     assert planned.mu**2 * (1 - 1e-9) < spent <= planned.mu**2
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("n", [0, 1, 5, 40])
 @pytest.mark.parametrize("epsilon", [0.1, 8])
 def test_hardly_any_rows_or_budget(n: int, epsilon: float) -> None:

@@ -97,6 +97,7 @@ def test_looks_follow_the_plan_and_spend_everything() -> None:
         assert spend.mu == pytest.approx(each.mu, rel=1e-9)
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("rows", [0, 1, 300])
 @pytest.mark.parametrize("epsilon", [0.01, 8.0])
 def test_degenerate_columns_give_a_valid_model(rows: int, epsilon: float) -> None:

@@ -123,7 +123,7 @@ def test_few_rows_plan_one_gaussian_and_many_leave_it_to_the_answers() -> None:
 UNIT: dict[str, Any] = SCHEMA | {"unit": {"column": "who", "rows": 3}}
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("components", [3, None])
 @pytest.mark.parametrize("adjacency", [str(each) for each in Adjacency])
 @pytest.mark.parametrize("schema", [SCHEMA, UNIT], ids=["row", "unit"])
@@ -249,6 +249,7 @@ def test_noise_does_not_take_the_marginals_away() -> None:
 # --- tables that are hard on it
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("rows", [0, 1, 5])
 @pytest.mark.parametrize("components", [2, 5])
 def test_classes_that_drown_give_a_valid_model(rows: int, components: int) -> None:

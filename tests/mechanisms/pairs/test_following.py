@@ -168,6 +168,7 @@ def fitted(most: float, adapt: str | None) -> tuple[sf.Release, float]:
     return made, float((rows["degree"].map(known) != rows["number"]).mean())
 
 
+@pytest.mark.every(2)
 @pytest.mark.parametrize("adapt", [None, "labels"])
 def test_rows_keep_what_follows(adapt: str | None) -> None:
     made, wrong = fitted(MOST, adapt)

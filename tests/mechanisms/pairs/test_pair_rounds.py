@@ -132,7 +132,7 @@ CASES: dict[str, tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(3)
 @pytest.mark.usefixtures("small_pool")
 @pytest.mark.parametrize(("table", "schema", "options"), CASES.values(), ids=CASES)
 def test_any_table_gives_a_valid_release(

@@ -115,7 +115,7 @@ def within_patience(work: Callable[[], object]) -> BaseException | None:
     return caught[0] if caught else None
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("rows", [1, 64, ROWS])
 def test_workers_and_batches_do_not_matter(workers: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_workers_and_batches_do_not_matter(workers: int, rows: int, monkeypatch:
     assert len(engine._kept) == math.ceil(math.ceil(ROWS / rows) / local.TOGETHER)
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("rows", [7, 2**16])
 @pytest.mark.parametrize("kind", ["pandas", "pandas of objects", "csv", "arrow", "parquet"])
 def test_every_kind_of_table_gives_the_same_totals(
@@ -196,7 +196,7 @@ def with_ids() -> pd.DataFrame:
     return FRAME.assign(who=np.random.default_rng(3).choice(["a", "b", "c", None], ROWS))
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("workers", [1, 5])
 @pytest.mark.parametrize("rows", [1, 50, ROWS])
 def test_which_rows_of_a_unit_count_depends_on_no_batch_and_no_order(
@@ -230,7 +230,7 @@ class Broken(Histograms):
         return super().part(batch)
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_a_failure_in_a_worker_comes_out_and_nothing_hangs(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_module, "BATCH_CELLS", len(LAYOUT.names))  # a batch a row

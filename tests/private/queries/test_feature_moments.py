@@ -203,7 +203,7 @@ def second_moment_of(world: World, kind: Any = FeatureMoments) -> Query:
     return kind(seen, world.radius(seen, UNCLIPPED), world.classes, (share, 1.0 - share))
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_the_bound_holds(adjacency: Adjacency) -> None:
     hunt(cases(adjacency), adjacency, 200)
@@ -328,7 +328,7 @@ FAULTS: dict[str, Callable[[], tuple[st.SearchStrategy[Case], Adjacency]]] = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_hunt_finds_planted_faults(fault: str) -> None:
     found, adjacency = FAULTS[fault]()

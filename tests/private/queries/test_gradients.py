@@ -193,6 +193,7 @@ def contributions(query: Gradient, rows: Batch) -> list[list[int]]:
     return [told(query, rows.only(slice(i, i + 1))).tolist() for i in range(len(rows))]
 
 
+@pytest.mark.every(3)
 @pytest.mark.parametrize("classes", [2, 3, 7])
 @pytest.mark.parametrize("dim", [1, 14, 40])
 def test_a_total_is_the_sum_of_what_rows_add_alone(classes: int, dim: int) -> None:

@@ -137,7 +137,7 @@ def cases(
 
 
 @pytest.mark.thorough
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("second", SECONDS)
 def test_they_keep_their_bound(second: str, adjacency: Adjacency) -> None:

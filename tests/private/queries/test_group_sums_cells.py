@@ -178,7 +178,7 @@ def cases(draw: st.DrawFn, adjacency: Adjacency, second: str, kind: type = Group
 
 
 @pytest.mark.thorough
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("second", SECONDS)
 def test_cells_keep_the_bound(second: str, adjacency: Adjacency) -> None:
@@ -220,7 +220,7 @@ FAULTS: dict[str, tuple[Adjacency, str, type, type]] = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_hunt_finds_planted_faults(fault: str) -> None:
     adjacency, second, kind, latent = FAULTS[fault]

@@ -84,7 +84,7 @@ BUILD: dict[str, Build] = {
 
 
 @pytest.mark.thorough
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", BUILD)
 def test_they_keep_their_bound(name: str, adjacency: Adjacency) -> None:
@@ -161,7 +161,7 @@ FAULTS: dict[str, tuple[Adjacency, Build]] = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_hunt_finds_planted_faults(fault: str) -> None:
     adjacency, build = FAULTS[fault]

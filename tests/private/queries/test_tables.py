@@ -173,7 +173,7 @@ FAULTS: dict[str, tuple[Adjacency, type]] = {
 }
 
 
-@pytest.mark.half
+@pytest.mark.every(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_hunt_finds_planted_faults(fault: str) -> None:
     adjacency, kind = FAULTS[fault]

@@ -331,6 +331,7 @@ NEVER = [
 ]
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_nothing_odd_is_taken_in_the_place_of_any_part(name: str) -> None:
     document, rest = opened(REQUESTS[name])
@@ -470,6 +471,7 @@ def test_flipped_bytes_are_refused_or_harmless(name: str) -> None:
         check_harmless(bytes(flipped), public)
 
 
+@pytest.mark.every(4)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_other_numbers_are_refused_or_harmless(name: str) -> None:
     """Every number of a question replaced by others, one at a time."""

@@ -34,7 +34,7 @@ def by_quadrature(epsilon: float, mu: float, slices: Slices) -> float:
     )
 
 
-@pytest.mark.half
+@pytest.mark.every(4)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
 @pytest.mark.parametrize(("dim", "projections"), [(10, 1), (20, 50), (784, 1000), (50, 20_000)])

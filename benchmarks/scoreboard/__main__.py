@@ -59,6 +59,8 @@ def wanted(
     """The cells that a command names."""
     for name in data:
         for method in methods:
+            if method != REAL and not METHODS[method].suits(DATASETS[name].labelled):
+                continue
             for epsilon in [0.0] if method == REAL else epsilons or METHODS[method].epsilons:
                 yield name, method, epsilon
 

@@ -61,13 +61,14 @@ class Loaded:
 class DataSet:
     """A data set by its name.
 
-    `nist` says that SDNist scores it too.
+    `nist` says that SDNist scores it too, `labelled` that it has a label.
     """
 
     name: str
     title: str
     load: Callable[[], Loaded]
     nist: bool = False
+    labelled: bool = True
 
 
 def found(name: str) -> Path:
@@ -143,6 +144,7 @@ def xor(told: int, among: int) -> Loaded:
     return Loaded(table[:XOR_ROWS], table[XOR_ROWS:].reset_index(drop=True), schema)
 
 
+NIST = {"nist": True, "labelled": False}
 DATASETS = {
     each.name: each
     for each in (
@@ -150,10 +152,10 @@ DATASETS = {
         DataSet("credit", "Credit default, wide bounds, a random fifth as test", credit),
         DataSet("census", "Census-Income (KDD), a random half, its own split", lambda: of_experiment("census")),
         DataSet("acs", "ACS Massachusetts 2019, label PINCP_DECILE, a random fifth as test", acs),
-        DataSet("nist21", "NIST's Massachusetts excerpt, 21 features, no label", lambda: nist(21), nist=True),
-        DataSet("nist24", "NIST's Massachusetts excerpt, 24 features, no label", lambda: nist(24), nist=True),
-        DataSet("nist21-derived", "NIST's excerpt, 21 features, DENSITY by PUMA", lambda: nist(21, True), nist=True),
-        DataSet("nist24-derived", "NIST's excerpt, 24 features, DENSITY by PUMA", lambda: nist(24, True), nist=True),
+        DataSet("nist21", "NIST's Massachusetts excerpt, 21 features, no label", lambda: nist(21), **NIST),
+        DataSet("nist24", "NIST's Massachusetts excerpt, 24 features, no label", lambda: nist(24), **NIST),
+        DataSet("nist21-derived", "NIST's excerpt, 21 features, DENSITY by PUMA", lambda: nist(21, True), **NIST),
+        DataSet("nist24-derived", "NIST's excerpt, 24 features, DENSITY by PUMA", lambda: nist(24, True), **NIST),
         DataSet("fraud", "Credit card fraud, a sample, a quarter as test", lambda: of_experiment("fraud")),
         DataSet("digits", "Digits of scikit-learn, a random fifth as test", digits),
         DataSet("xor5of10", "XOR of 5 among 10 coins, 40,000 rows", lambda: xor(5, 10)),

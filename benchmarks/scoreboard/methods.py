@@ -31,6 +31,10 @@ class Method:
         """Where it is measured unless the command says otherwise."""
         return (0.5, 1.0, 4.0, 20.0) if self.ours else (1.0, 4.0)
 
+    def suits(self, labelled: bool) -> bool:
+        """Whether it is a method of its own on a table with a label, or without: adapting labels takes some."""
+        return labelled or "adapt" not in own.MECHANISMS.get(self.option, ("", {}))[1]
+
     def releases(self, seconds: float | None) -> int:
         """How many are made: five of ours, three of a peer's that is fast, one of others."""
         if self.ours:

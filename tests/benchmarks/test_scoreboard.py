@@ -107,6 +107,14 @@ def test_ours_are_measured_at_four_epsilons_and_peers_at_two() -> None:
     assert len(found) == 6
 
 
+def test_labels_are_adapted_only_where_there_are_some() -> None:
+    found = list(command.wanted(["nist21", "adult"], ["mixture", "pairs-adapted", "dpmm-mst"], [1.0]))
+    assert found == [
+        *(("nist21", "mixture", 1.0), ("nist21", "dpmm-mst", 1.0)),
+        *(("adult", name, 1.0) for name in ("mixture", "pairs-adapted", "dpmm-mst")),
+    ]
+
+
 # --- Measuring
 
 
@@ -194,6 +202,7 @@ def test_sizes_are_those_of_the_tables(name: str) -> None:
     columns = measuring.public(loaded.schema)["columns"].values()
     values = (len(each["values"]) + each["missing"] if "values" in each else len(each["bins"]) for each in columns)
     assert foreseen.SIZES[name] == (len(loaded.train), len(columns), sum(values))
+    assert DATASETS[name].labelled == (loaded.schema.label is not None)
 
 
 def test_data_that_is_not_there_is_skipped_in_one_line(
@@ -349,6 +358,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         made("adult", "dpmm-aim", 1.0, 9.0, lightgbm=0.92, tv1=0.03, tv2=0.06),
         Cell("adult", "mbi-aim", 1.0, {"rows": 1000}, [], measuring.OUT_OF_TIME),
     ]
+    found += [made("nist21", "mixture", 1.0, tv1=0.02)]
     page.write({(cell.data, cell.method, cell.epsilon): cell for cell in found}, tmp_path / "scoreboard.md")
     assert (tmp_path / "scoreboard-adult.png").exists()
     return (tmp_path / "scoreboard.md").read_text()
@@ -385,6 +395,18 @@ def test_cells_of_peers_are_counted_by_what_became_of_them(written: str) -> None
     lines = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in part.splitlines()}
     assert lines["MST (dpmm)"][1] == "2 ·"
     assert lines["AIM (mbi 2.0)"][1:4] == ["× (×)", "· ·", "(×) (×)"]
+
+
+def test_our_own_cells_are_counted_without_those_that_labels_are_needed_for(written: str) -> None:
+    said = " ".join(written.split())
+    methods, tables = sum(method.ours for method in METHODS.values()), len(DATASETS)
+    unlabelled = sum(not each.labelled for each in DATASETS.values())
+    assert (
+        f"0 of {4 * (methods * tables - 2 * unlabelled)} cells have their five releases" in said
+    )  # they have two each
+    survey = said.split("## NIST's Massachusetts excerpt, 21")[1].split("## ")[0]
+    assert "mixture at 0.5, 4, 20; mixture pairs at 0.5, 1, 4, 20; clustmix" in survey
+    assert "adapted at" not in survey
 
 
 def test_remarks_are_found_from_the_special_to_the_general() -> None:

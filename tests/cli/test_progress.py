@@ -32,19 +32,22 @@ def test_nothing_moves_where_nobody_is_looking(capsys: pytest.CaptureFixture[str
 
 
 def test_a_terminal_sees_percents_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Terminal()
+    screen, now = Terminal(), 0.0
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("sfumato.cli.progress.SOON", 0.0)
+    monkeypatch.setattr("rich.console.monotonic", lambda: now)
     with working("rows") as reach:
         reach(0.0, "first")
+        now = 10.0
         reach(0.25, "a [red] one")
+        now = 20.0
         reach(0.5)
+        now = 25.0
         reach(0.1, "never back")
     shown = screen.getvalue()
     assert "50%" in shown
-    assert "left" in shown
+    assert "about 0:15 left" in shown
     assert "rows: never back" in shown
     assert "10%" not in shown
 

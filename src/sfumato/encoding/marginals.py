@@ -1,10 +1,9 @@
 """From noisy class-conditional histograms to marginals: class counts and cleaned bin probabilities.
 
-Everything here is post-processing of noisy answers whose noise level is known. Three things are done to a
-histogram before its negative cells are taken away: a class that noise hides from the rest takes the
-distribution of all classes together, neighbouring bins of an ordered column are smoothed as far as
-their differences are noise (translation-invariant Haar shrinkage; Coifman and Donoho 1995), and the
-result is projected on the simplex.
+Everything here is post-processing of noisy answers whose noise level is known. Three things are done to histograms: a
+class that noise hides from the rest takes the distribution of all classes together; neighbouring bins of an ordered
+column are smoothed as far as their differences are noise (translation-invariant Haar shrinkage; Coifman and Donoho
+1995), and projected on the simplex; categories, which have no neighbours, get the counts that are expected of them.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.encoding.cleaning import Cleaning
+from sfumato.encoding.expected_counts import expected_counts
 from sfumato.encoding.refining import Look, settle
 from sfumato.schema.layout import Bins, FloatArray, IntArray, OrderedBins
 
@@ -113,9 +113,11 @@ def readable(column: Counted, counts: FloatArray, has_missing: bool) -> FloatArr
 def _plain(column: Counted, held: FloatArray, bins: Bins, cleaning: Cleaning) -> FloatArray:
     """The probabilities of the bins of one look."""
     cells, sds = pool_alike(column.cells, held, column.sd, cleaning.pool_within)
-    if bins.ordered:
-        inside = bins.size - (bins.missing >= 0)
-        cells[:, :inside] = smooth(cells[:, :inside], sds, cleaning.smooth_below)
+    if not bins.ordered:
+        rows = zip(cells, held, sds, strict=True)
+        return np.stack([expected_counts(row, count, sd) / count for row, count, sd in rows])
+    inside = bins.size - (bins.missing >= 0)
+    cells[:, :inside] = smooth(cells[:, :inside], sds, cleaning.smooth_below)
     return np.stack([_mass(onto_simplex(row, count), column.sd) for row, count in zip(cells, held, strict=True)])
 
 

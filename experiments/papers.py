@@ -55,9 +55,9 @@ INTRODUCTION = """# Three papers, claim by claim
 
 Written by `python -m experiments.papers` from the result files and formulas, so that what is here can be made again:
 `python -m experiments.verify` does so for points of every figure and table that records a number which a seed decides.
-Seconds are the machine's (Remark 2), 3A's Figures 1 and 2 are pictures, and the tuned GANs take hours. *Strict* is this library's release,
-which keeps the guarantee that it names. What cannot be tested is left out: MIMIC, which nobody may have, and the
-authors' own meters.
+Seconds are the machine's (Remark 2), 3A's Figures 1 and 2 are pictures, and tuned GANs take hours. *Strict* is this
+library's release, which keeps the guarantee that it names. What cannot be tested is left out: MIMIC, which nobody may
+have, and the authors' own meters.
 """
 
 
@@ -79,8 +79,8 @@ def _guarantee() -> tuple[str, str]:
     weights = 1.0 - (2 * classes - 2) / (classes**2 - classes + 1)  # and 2
     return (
         "covariances, weights and means each tell a table from its neighbour for certain or by the shape of the noise:"
-        f" up to {100 * covariance:.0f} % (covariance, epsilon 1) and {100 * weights:.0f} % (weights, K = {classes}) of outputs are"
-        " impossible one label away",
+        f" up to {100 * covariance:.0f} % (covariance, epsilon 1) and {100 * weights:.0f} % (weights, K = {classes}) of"
+        " outputs are impossible one label away",
         "no",
     )
 

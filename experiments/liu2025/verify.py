@@ -1,10 +1,11 @@
-"""Points of the figures and tables that `python -m experiments.verify` makes again: the strict line, at one place."""
+"""Points of the figures and tables that `python -m experiments.verify` makes again: the strict line, at one place, and
+of Figure 1 also the two lines whose ratio is what the page says first."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from sfumato.published.liu2025 import release as printed_release
 
 RESULTS = Path(__file__).parent / "results"
 METHOD = "strict"
+HEADLINE = ("printed", "strict-label")  # of Figure 1
 PLACE = 1  # of the axis: the second value
 NORMAL_QUARTILES = 1.349  # between the quartiles of a normal, in standard deviations
 MOST = 100  # trials that are made again
@@ -34,38 +36,38 @@ def points() -> Iterator[Point]:
     for name, offer in OFFERS.items():
         path = RESULTS / f"{name}.json"
         if path.is_file():
-            yield replace(offer(name, json.loads(path.read_text())), absent=MissingData)
+            yield from (replace(point, absent=MissingData) for point in offer(name, json.loads(path.read_text())))
 
 
-def _line(name: str, found: dict[str, Any]) -> Point:
+def _lines(methods: Sequence[str], name: str, found: dict[str, Any]) -> Iterator[Point]:
     sweep: Sweep = FIGURES[name].make.args[0]  # type: ignore[attr-defined]
-    return _of_sweep(name, sweep, found)
+    yield from (_of_sweep(name, sweep, found, method) for method in methods)
 
 
-def _loads(name: str, found: dict[str, Any]) -> Point:
+def _loads(name: str, found: dict[str, Any]) -> Iterator[Point]:
     sweep = _against_epsilon("", partial(load_profiles, one_row_each=True))
-    return _of_sweep(name, sweep, found["one_row_a_home"])
+    yield _of_sweep(name, sweep, found["one_row_a_home"], METHOD)
 
 
-def _of_sweep(name: str, sweep: Sweep, found: dict[str, Any]) -> Point:
-    """The median of the strict line at one value of the axis, of the first trials where there are many."""
-    line, value, trials = found["lines"][METHOD], sweep.values[PLACE], min(found["trials"], MOST)
+def _of_sweep(name: str, sweep: Sweep, found: dict[str, Any], method: str) -> Point:
+    """The median of a line at one value of the axis, of the first trials where there are many."""
+    line, value, trials = found["lines"][method], sweep.values[PLACE], min(found["trials"], MOST)
 
     def redo() -> list[float]:
         made = []
         for trial in range(trials):
             table = sweep.setup(trial, 0.0 if sweep.axis == "epsilon" else value)
-            got = release_in_space(METHOD, table, sweep.epsilon(value), DELTA, (trial, PLACE))
+            got = release_in_space(method, table, sweep.epsilon(value), DELTA, (trial, PLACE))
             made.append(sweep.measure(*got))
         return made
 
     reach = line["upper_quartile"][PLACE] - line["lower_quartile"][PLACE]
     sd = MEDIAN * reach / NORMAL_QUARTILES / math.sqrt(trials)
-    title = f"liu2025/{name}: {METHOD}, {sweep.axis} = {value:g}"
+    title = f"liu2025/{name}: {method}, {sweep.axis} = {value:g}"
     return Point(title, line["median"][PLACE], redo, sd)
 
 
-def _picture(setup: Callable[[], Setup], key: str | None, name: str, found: dict[str, Any]) -> Point:
+def _picture(setup: Callable[[], Setup], key: str | None, name: str, found: dict[str, Any]) -> Iterator[Point]:
     """The KL of the one release that is drawn; other seeds tell how much it may vary."""
     shown = found if key is None else found[key]
 
@@ -74,10 +76,10 @@ def _picture(setup: Callable[[], Setup], key: str | None, name: str, found: dict
         return [kl_to_fit(release(METHOD, table, shown["epsilon"], DELTA, (seed,)), table) for seed in range(SEEDS)]
 
     title = f"liu2025/{name}: {METHOD}, KL of the release drawn"
-    return Point(title, shown["models"][METHOD]["kl"], redo, summary=first)
+    yield Point(title, shown["models"][METHOD]["kl"], redo, summary=first)
 
 
-def _strict(name: str, found: dict[str, Any]) -> Point:
+def _strict(name: str, found: dict[str, Any]) -> Iterator[Point]:
     """The larger tables, beside the oracle."""
     row = next(row for row in found["oracle"] if row["method"] == ALL[METHOD].legend)
 
@@ -88,10 +90,10 @@ def _strict(name: str, found: dict[str, Any]) -> Point:
             for trial, table in enumerate(tables)
         ]
 
-    return Point(f"liu2025/{name}: {METHOD}, N = {row['rows']:,}", row["median"], redo)
+    yield Point(f"liu2025/{name}: {METHOD}, N = {row['rows']:,}", row["median"], redo)
 
 
-def _forecast(name: str, found: dict[str, Any]) -> Point:
+def _forecast(name: str, found: dict[str, Any]) -> Iterator[Point]:
     """The loss that a plan names, which no seed touches."""
     cell = found["cells"][0]
 
@@ -100,10 +102,10 @@ def _forecast(name: str, found: dict[str, Any]) -> Point:
         setup = replace(synthetic(0, rows=cell["rows"], dim=cell["d"]), bounds=(-reach, reach))
         return [strict._expected(setup, cell["epsilon"])]
 
-    return Point(f"liu2025/{name}: N = {cell['rows']:,}, d = {cell['d']}", cell["forecast"], redo, 0.0)
+    yield Point(f"liu2025/{name}: N = {cell['rows']:,}, d = {cell['d']}", cell["forecast"], redo, 0.0)
 
 
-def _clusters(name: str, found: dict[str, Any]) -> Point:
+def _clusters(name: str, found: dict[str, Any]) -> Iterator[Point]:
     """Clusters found privately, one row of a home, on homes held out."""
     unit, kind, epsilon = "row, one a home", "private", clusters.EPSILONS[0]
     told = {"unit": unit, "epsilon": f"{epsilon:g}", "method": clusters.KINDS[kind]}
@@ -123,10 +125,10 @@ def _clusters(name: str, found: dict[str, Any]) -> Point:
     def redo() -> list[float]:
         return [gain(trial) for trial in range(found["trials"])]
 
-    return Point(f"liu2025/{name}: {kind}, epsilon = {epsilon:g}", recorded, redo)
+    yield Point(f"liu2025/{name}: {kind}, epsilon = {epsilon:g}", recorded, redo)
 
 
-def _augment(name: str, found: dict[str, Any]) -> Point:
+def _augment(name: str, found: dict[str, Any]) -> Iterator[Point]:
     """The error of a rule that was trained on strict rows."""
     epsilon = augment.EPSILONS[PLACE]
     told = {"method": ALL[METHOD].legend, "epsilon": epsilon}
@@ -140,10 +142,10 @@ def _augment(name: str, found: dict[str, Any]) -> Point:
             errors.append(augment._measure(release(METHOD, setup, epsilon, DELTA, (trial, PLACE)), fitted, trial)[0])
         return errors
 
-    return Point(f"liu2025/{name}: {METHOD}, epsilon = {epsilon:g}", recorded, redo)
+    yield Point(f"liu2025/{name}: {METHOD}, epsilon = {epsilon:g}", recorded, redo)
 
 
-def _unlabelled(name: str, found: dict[str, Any]) -> Point:
+def _unlabelled(name: str, found: dict[str, Any]) -> Iterator[Point]:
     """Algorithm 1 on labels by K-means."""
     kind, epsilon = unlabelled.KINDS[1], unlabelled.EPSILONS[PLACE]
     (row,) = (row for row in found["rows"] if (row["fit"], row["epsilon"]) == (kind, epsilon))
@@ -159,15 +161,16 @@ def _unlabelled(name: str, found: dict[str, Any]) -> Point:
                 made.append(kl_divergence(released, fit.mixture))
         return made
 
-    return Point(f"liu2025/{name}: labels by K-means, epsilon = {epsilon:g}", row["median"], redo)
+    yield Point(f"liu2025/{name}: labels by K-means, epsilon = {epsilon:g}", row["median"], redo)
 
 
-OFFERS: dict[str, Callable[[str, dict[str, Any]], Point]] = {
-    **dict.fromkeys(("fig1", "fig2", "fig3", "fig4", "fig5"), _line),
+OFFERS: dict[str, Callable[[str, dict[str, Any]], Iterator[Point]]] = {
+    "fig1": partial(_lines, (METHOD, *HEADLINE)),
+    **dict.fromkeys(("fig2", "fig3", "fig4", "fig5"), partial(_lines, (METHOD,))),
     "fig6": partial(_picture, iris, None),
     "fig8": partial(_picture, partial(load_profiles, 0, one_row_each=True), "one_row_a_home"),
     "fig7": _loads,
-    **dict.fromkeys(("fig9", "fig10"), _line),
+    **dict.fromkeys(("fig9", "fig10"), partial(_lines, (METHOD,))),
     "strict": _strict,
     "forecast": _forecast,
     "clusters": _clusters,

@@ -106,7 +106,7 @@ def tune(
     kept = json.loads(path.read_text()) if path.is_file() else _fresh(method, name)
     done = {each["seed"] for each in kept["rounds"]}
     missing = [number for number in range(rounds) if number not in done]
-    for found in _played(partial(_round, method, name, make), missing, workers):
+    for found in _played(partial(played, method, name, make), missing, workers):
         kept["rounds"] = sorted([*kept["rounds"], found], key=lambda each: each["seed"])
         said = f"round {found['seed']}: {found['score']:.4f} with {found['settings']}"
         print(f"{method} on {name}, {said}", file=sys.stderr, flush=True)
@@ -126,7 +126,7 @@ def _played(play: Callable[[int], dict[str, Any]], numbers: list[int], workers: 
             yield each.result()
 
 
-def _round(
+def played(
     method: str, name: str, make: Callable[[DataSet, Settings, int], pd.DataFrame], number: int
 ) -> dict[str, Any]:
     """One setting, and what its release is worth."""

@@ -7,16 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.three_a import ablation, figure3, objective
+from experiments.three_a import ablation, figure3, objective, tuning
 from experiments.three_a.data import MissingData, load
 from experiments.three_a.judge import JUDGES
-from experiments.three_a.methods import METHODS
+from experiments.three_a.methods import METHODS, tried
 from experiments.verify import Point, first, spread
 from sfumato.published import clustmix
 
 RESULTS = Path(__file__).parent / "results"
 JUDGE, SCORE = "LightGBM", "AUC"
-CELLS = (("adult", "mixture"), ("adult", "clustmix"), ("fraud", "mixture"), ("isolet", "adapted"))
+CELLS = (
+    *(("adult", "mixture"), ("adult", "clustmix"), ("adult", "dpmix")),
+    *(("fraud", "mixture"), ("fraud", "dp-merf"), ("isolet", "adapted"), ("census", "clustmix")),
+)
+SEARCH = ("printed", "fraud")
 STEP = "+ anonymise"
 LEAST = 0.002  # standard deviation of an AUC: releases are few
 
@@ -35,6 +39,9 @@ def points() -> Iterator[Point]:
         path = RESULTS / f"{name}.json"
         if path.is_file():
             yield point(json.loads(path.read_text()))
+    path = tuning.tuning_path(RESULTS, *SEARCH)
+    if path.is_file():
+        yield _search(json.loads(path.read_text())["rounds"])
 
 
 def _cell(data: str, method: str) -> dict[str, Any] | None:
@@ -86,3 +93,17 @@ def _noise(found: dict[str, Any]) -> Point:
         return [clustmix.noise_sd(epsilon, data.delta, size, len(data.classes), len(data.features))]
 
     return Point(f"three_a/figure3: noise at epsilon {epsilon:g}", recorded, redo, 0.0, first, MissingData)
+
+
+def _search(rounds: list[dict[str, Any]]) -> Point:
+    """The round of a search that was quickest, at the spread of releases with the settings it found."""
+    method, data = SEARCH
+    quickest = min(rounds, key=lambda each: each["seconds"])
+    cell = _cell(data, f"{method}-tuned")
+    values = [next(iter(each["scores"].values())) for each in cell["releases"]] if cell else []
+
+    def redo() -> list[float]:
+        return [tuning.played(method, data, tried(method), quickest["seed"])["score"]]
+
+    title = f"three_a/tuning: {method} on {data}, round {quickest['seed']}"
+    return Point(title, quickest["score"], redo, spread(values, LEAST), first, MissingData)

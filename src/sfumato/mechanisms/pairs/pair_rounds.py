@@ -25,7 +25,7 @@ from sfumato.mechanisms.pairs.following import TwoColumns, followers_of
 from sfumato.mechanisms.pairs.pair_levels import levels_of
 from sfumato.mechanisms.pairs.pair_tuning import PairTuning
 from sfumato.mechanisms.pairs.table_choice import Candidate, choose, joint_of, pairs_of, scatter
-from sfumato.mechanisms.pairs.tilting import Pool, PoolSize, Told, Total
+from sfumato.mechanisms.pairs.tilting import PARTS_OF_TILT, Pool, PoolSize, Told, Total
 from sfumato.mechanisms.questions import unpack
 from sfumato.models.chains import STAGING, Chains
 from sfumato.models.followers import Follower
@@ -202,7 +202,7 @@ class Tilting:
         tilt = self.pool.tilt.without(columns)
         self.followers = found
         self.pool = self._pool()
-        self.pool.go_to(tilt)
+        self.pool.go_near(tilt, (1.0, *PARTS_OF_TILT), self._told(), self.total)
         tables = [table for table in self.bought if columns & set(table)]
         for table, shares in zip(tables, self.pool.expected(tables), strict=True):
             self.bought[table].expected = self.total.rows * shares

@@ -39,6 +39,7 @@ UNSURE = 0.05  # of all rows: by how much other rows may be further from what wa
 MORE_DOUBT = 1.5  # times as much, where rows had missed mass
 FEWER = 0.7  # weights, where that happened again after rows were as said
 AVERAGED = 2  # solutions, where one alone is not near
+PARTS_OF_TILT = (1 / 2, 1 / 4, 1 / 8)  # of a tilt whose rows are not as said
 TINY = float(np.finfo(float).tiny)
 
 
@@ -128,11 +129,12 @@ class Pool:
         not come to that, take of all tilts on the way the one whose own fresh rows are nearest to what was told.
 
         Rows that were moved a little at a time may have missed where the tilt has put mass. Then it goes on from the
-        last tilt whose own rows were as said, or from half of it, and fewer weights are fitted. Solutions over
+        last tilt whose own rows were as said, or from a part of it, and fewer weights are fitted. Solutions over
         independent rows are averaged: each has its rows' chance in it.
         """
         seen, trusted, steps, share, limit = [], None, 0, 0.0, self.tuning.weights_a_row[1]
         for turn in range(self.tuning.settlings + 1):
+            self._cap()
             solved, misfit = self._state, self._misfit(told, total)
             self.go_to(self.tilt)
             seen.append((self._misfit(told, total), self.tilt))
@@ -143,7 +145,7 @@ class Pool:
             if is_as_said:
                 trusted = self._state
             elif trusted is not None or self.log_total > solved.log_total + MISSED:
-                self._back_off(trusted)
+                self._back_off(trusted, told, total)
                 limit, steps = limit * FEWER, 0
             share, whole = self._step(told, total, limit, 1.0 / (steps + 1))
             steps += whole
@@ -154,15 +156,33 @@ class Pool:
 
     def _take_best(self, seen: list[tuple[float, Tilt]], told: Sequence[Told], total: Total) -> None:
         """The tilt that is nearest to what was told by two draws of rows, if it is nearer than the mixture itself."""
-        bare = self.tilt.reweighted(np.zeros(self.tilt.cells))
-        self.go_to(bare)
-        known = self._misfit(told, total)
-        for found, tilt in sorted(seen, key=lambda each: each[0])[:ATTEMPTS]:
+        known = self._go_bare(told, total)
+        bare = self._state
+        tilted = [each for each in seen if each[1].weights.any()]
+        for found, tilt in sorted(tilted, key=lambda each: each[0])[:ATTEMPTS]:
             self.go_to(tilt)
             if max(found, self._misfit(told, total)) < known:
                 self._step(told, total, self.tuning.weights_a_row[0])
                 return
-        self.go_to(bare)
+        self._state = bare
+
+    def go_near(self, tilt: Tilt, parts: Sequence[float], told: Sequence[Told], total: Total) -> None:
+        """Rows of the first of some parts of a tilt that are nearer to what was told than the mixture's are; if none
+        is, the mixture's.
+        """
+        self.tilt = tilt
+        known = self._go_bare(told, total)
+        bare = self._state
+        for part in parts:
+            self.go_to(tilt.scaled(part))
+            if self._misfit(told, total) < known:
+                return
+        self._state = bare
+
+    def _go_bare(self, told: Sequence[Told], total: Total) -> float:
+        """Rows of the mixture; how far they are from what was told."""
+        self.go_to(self.tilt.reweighted(np.zeros(self.tilt.cells)))
+        return self._misfit(told, total)
 
     def _misfit(self, told: Sequence[Told], total: Total) -> float:
         """How far rows are from what was told: the mean over tables of the sum over cells of |N p - y| / N."""
@@ -181,13 +201,13 @@ class Pool:
         self.log_total += float(np.log(self.shares @ np.exp(np.minimum(ceiling - weights, 0.0))))
         self.tilt = self.tilt.reweighted(self.tilt.weights, ceiling)
 
-    def _back_off(self, trusted: _State | None) -> None:
-        """Go back to where rows were as said; or halve the tilt, and doubt more."""
+    def _back_off(self, trusted: _State | None, told: Sequence[Told], total: Total) -> None:
+        """Go back to where rows were as said; or to a part of the tilt, and doubt more."""
         if trusted is not None:
             self._state = trusted
             return
         self.doubt *= MORE_DOUBT
-        self.go_to(self.tilt.scaled(0.5))
+        self.go_near(self.tilt, PARTS_OF_TILT, told, total)
 
     def go_to(self, tilt: Tilt) -> None:
         """Rows of a tilt, drawn anew from the mixture in stages."""

@@ -27,6 +27,7 @@ from sfumato.models.gaussian_mixture import alike
 from sfumato.models.labellers import Labeller, QuadraticLabeller
 from sfumato.models.mixture_model import CLASS_ROWS, Condition, MixtureModel
 from sfumato.models.tilt import MOST_TILTED, Int32Array, Tilt
+from sfumato.models.wanted_counts import WantedCounts, level_shares
 from sfumato.schema.layout import NOWHERE, FloatArray, IntArray, Layout
 
 
@@ -172,10 +173,7 @@ class TiltedModel:
         """How often each class comes; from rows drawn with a fixed seed where no table has the label."""
         label = len(self.tilt.levels)
         if len(self.tilt.having(label)):
-            t = int(self.tilt.having(label)[0])
-            table = self.expected[self.tilt.starts[t] : self.tilt.starts[t + 1]].reshape(self.tilt.shapes[t])
-            axis = self.tilt.tables[t].index(label)
-            shares = np.moveaxis(table, axis, 0).reshape(self.layout.classes, -1).sum(axis=1)
+            shares = level_shares(self.tilt, self.expected, label)
             return np.asarray(shares / shares.sum())
         rows, _, _ = settle(self.chains(None), self._split[0], CLASS_ROWS, np.random.default_rng(0))
         return np.asarray(np.bincount(rows.labels, minlength=self.layout.classes) / len(rows))
@@ -234,15 +232,15 @@ class TiltedModel:
         """
         size = min(n, DRAWING.at_once)
         candidates, tilt = self._settled(chains, max(int(DRAWING.times * size), DRAWING.fewest), rng)
-        ahead, chosen = np.zeros(self.tilt.cells), np.zeros(0, np.int64)
+        wanted = WantedCounts.of(self.base, self.tilt, self.expected, candidates.codes)
+        ahead, chosen = np.zeros(len(wanted.shares)), np.zeros(0, np.int64)
         for start in range(0, max(n, 1), max(size, 1)):
             if start:
                 self._move_on(chains, tilt, candidates, chosen, rng)
             some = min(size, n - start)
-            levels = self.tilt.levels_of(candidates.codes, candidates.labels)
-            places = self.tilt.places_by_row(levels, self._widest)
-            chosen = balanced(places, some * self._wanted, some, rng, ahead)
-            ahead += np.bincount(places.take(chosen, axis=0).ravel(), minlength=len(ahead)) - some * self._wanted
+            places = wanted.places(candidates.codes, candidates.labels)
+            chosen = balanced(places, some * wanted.shares, some, rng, ahead)
+            ahead += np.bincount(places.take(chosen, axis=0).ravel(), minlength=len(ahead)) - some * wanted.shares
             yield candidates.take(chosen)
 
     def _settled(self, chains: Chains, n: int, rng: np.random.Generator) -> tuple[Rows, Tilt]:
@@ -274,22 +272,6 @@ class TiltedModel:
         """The log of the mean of exp(weights) under the mixture where rows can be; from rows with a fixed seed."""
         log_possible, _ = self.chains(None).log_possible(CLASS_ROWS, np.random.default_rng(0))
         return self.log_total - log_possible
-
-    @cached_property
-    def _widest(self) -> IntArray:
-        """The tables whose columns are not all in another table: where these come out right, the others do."""
-        columns = [set(table) for table in self.tilt.tables]
-        inside = [any(mine < other for other in columns) for mine in columns]
-        return np.flatnonzero(~np.array(inside, dtype=bool))
-
-    @cached_property
-    def _wanted(self) -> FloatArray:
-        """The share of rows in each cell of these tables; 0 in the cells of others, which nobody counts."""
-        found = np.zeros(self.tilt.cells)
-        for t in self._widest:
-            cells = slice(self.tilt.starts[t], self.tilt.starts[t + 1])
-            found[cells] = self.expected[cells]
-        return found
 
     # --- scoring
 

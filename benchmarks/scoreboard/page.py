@@ -133,13 +133,16 @@ def _better_rows(data: str, cells: Cells, remarks: dict[str, str]) -> Iterator[l
                     measure.title,
                     f"{_figure(own[name], measure)} ({METHODS[ours.method].title})",
                     f"{_figure(figure, measure)} ({METHODS[best.method].title})",
-                    remark(remarks, data, name),
+                    remark(remarks, data, name, epsilon),
                 ]
 
 
-def remark(remarks: dict[str, str], data: str, name: str) -> str:
-    """The cause that somebody wrote down, for a data set and measure, or either alone."""
-    keys = (f"{data}/{name}", f"{data}/*", f"*/{name}")
+def remark(remarks: dict[str, str], data: str, name: str, epsilon: float) -> str:
+    """The cause that somebody wrote down, for a data set and measure, or either alone (of costs the measure first), at
+    an epsilon before any.
+    """
+    either = (f"*/{name}", f"{data}/*") if name in COSTS else (f"{data}/*", f"*/{name}")
+    keys = [each for key in (f"{data}/{name}", *either) for each in (f"{key}/{epsilon:g}", key)]
     return next((remarks[key] for key in keys if key in remarks), "not looked into yet")
 
 

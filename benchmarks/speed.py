@@ -1,7 +1,7 @@
 """Speed and memory of a fit, as ratios and rates measured in one run.
 
     python -m benchmarks.speed             UCI Adult on one core, beside the floor under any such fit
-    python -m benchmarks.speed --shapes    2,000 columns; a category of 10,000 values
+    python -m benchmarks.speed --shapes    200 and 2,000 columns; a category of 10,000 values
 
 The floor is reading the same Parquet file and one product Z.T @ Z of the encoded table. Both are measured in one
 process on one core, imports not counted, alternating, and the median of several runs is reported.
@@ -29,7 +29,8 @@ def main() -> None:
     parser.add_argument("--shapes", action="store_true", help="measure a wide and a tall table")
     arguments = parser.parse_args()
     if arguments.shapes:
-        found: Any = {name: apart(f"from benchmarks import wide; found = wide.{name}()") for name in ("wide", "tall")}
+        shapes = ("wide(200)", "wide(2_000)", "tall()")
+        found: Any = {name: apart(f"from benchmarks import wide; found = wide.{name}") for name in shapes}
     else:
         found = apart("from benchmarks import speed; found = speed.adult_on_one_core()", one_core=True)
     print(json.dumps(found, indent=2))

@@ -1,4 +1,4 @@
-"""Tables of awkward shape: 2,000 number columns, and a category of 10,000 values. Called by benchmarks.speed."""
+"""Tables of awkward shape: 200 and 2,000 numbers, a category of 10,000 values. Called by benchmarks.speed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import sfumato
 from benchmarks.scale import peak_megabytes
 
 EPSILON, DELTA = 1.0, 1e-6
-WIDE_ROWS, WIDE_COLUMNS = 20_000, 2_000
+WIDE_ROWS = 20_000
 TALL_ROWS, TALL_VALUES = 200_000, 10_000
 
 
-def wide() -> dict[str, Any]:
-    """Correlated numbers, 2,000 of them a row."""
+def wide(columns: int) -> dict[str, Any]:
+    """Correlated numbers, so many of them a row."""
     rng = np.random.default_rng(0)
-    factors = rng.standard_normal((20, WIDE_COLUMNS))
-    values = rng.standard_normal((WIDE_ROWS, 20)) @ factors / 4 + rng.standard_normal((WIDE_ROWS, WIDE_COLUMNS))
-    columns = {f"x{i}": {"type": "number", "min": -8, "max": 8} for i in range(WIDE_COLUMNS)}
-    return _measure(pd.DataFrame(values, columns=list(columns)), {"columns": columns})
+    factors = rng.standard_normal((20, columns))
+    values = rng.standard_normal((WIDE_ROWS, 20)) @ factors / 4 + rng.standard_normal((WIDE_ROWS, columns))
+    listed = {f"x{i}": {"type": "number", "min": -8, "max": 8} for i in range(columns)}
+    return _measure(pd.DataFrame(values, columns=list(listed)), {"columns": listed})
 
 
 def tall() -> dict[str, Any]:
@@ -44,9 +44,11 @@ def _measure(table: pd.DataFrame, schema: dict[str, Any]) -> dict[str, Any]:
     release = sfumato.fit(table, schema, epsilon=EPSILON, delta=DELTA)
     fitted = time.perf_counter()
     release.sample(1000)
+    tilt = getattr(release.model, "tilt", None)
     return {
         "rows": len(table),
         "columns": table.shape[1],
+        "tables": 0 if tilt is None else sum(len(each) > 1 for each in tilt.tables),
         "fit_seconds": round(fitted - start, 1),
         "sample_1000_seconds": round(time.perf_counter() - fitted, 1),
         "peak_megabytes": round(peak_megabytes()),

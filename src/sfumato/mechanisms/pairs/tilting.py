@@ -134,7 +134,8 @@ class Pool:
         """
         seen, trusted, steps, share, limit = [], None, 0, 0.0, self.tuning.weights_a_row[1]
         for turn in range(self.tuning.settlings + 1):
-            self._cap()
+            if limit < self.tuning.weights_a_row[1]:  # rows had missed mass: look at what would be released
+                self._cap()
             solved, misfit = self._state, self._misfit(told, total)
             self.go_to(self.tilt)
             seen.append((self._misfit(told, total), self.tilt))

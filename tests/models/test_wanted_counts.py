@@ -76,7 +76,7 @@ def test_rare_values_come_as_often_as_they_should(model: TiltedModel, monkeypatc
 
     def levels_alone(*given: object) -> WantedCounts:
         found = WantedCounts.of(*given)  # type: ignore[arg-type]
-        return WantedCounts(found.tilt, found.tables, (), found.starts[:0], found.shares[: found.tilt.cells])
+        return WantedCounts(found.tilt, (), found.starts[:0], found.shares[: found.tilt.cells])
 
     monkeypatch.setattr(module, "WantedCounts", type("Twin", (), {"of": staticmethod(levels_alone)}))
     assert min(apart(model, drawn(model, seed), shares) for seed in range(10)) > 0.5

@@ -85,6 +85,13 @@ class Tilt:
         return self._having[column]
 
     @cached_property
+    def widest(self) -> IntArray:
+        """The tables whose columns are not all in another table: where these come out right, the others do."""
+        columns = [set(table) for table in self.tables]
+        inside = [any(mine < other for other in columns) for mine in columns]
+        return np.flatnonzero(~np.array(inside, dtype=bool))
+
+    @cached_property
     def _strides(self) -> tuple[Int32Array, ...]:
         found = []
         for j in range(len(self.sizes)):

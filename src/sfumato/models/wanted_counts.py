@@ -24,15 +24,13 @@ class WantedCounts:
     """Which counts of rows are looked at, and the share of the rows that each should have.
 
     Attributes:
-        tilt: Its tables.
-        tables: Those whose columns are not all in another table: where these come out right, the others do.
+        tilt: Its tables, of which the widest are looked at.
         columns: Categories of which some values share a level.
         starts: Where the values of each of these columns begin; cells of tables come before.
         shares: Of all cells of all tables, 0 where nobody looks, and then of the values of these columns.
     """
 
     tilt: Tilt
-    tables: IntArray
     columns: tuple[int, ...]
     starts: IntArray
     shares: FloatArray
@@ -50,10 +48,8 @@ class WantedCounts:
         Returns:
             The counts.
         """
-        columns = [set(table) for table in tilt.tables]
-        tables = np.flatnonzero([not any(mine < other for other in columns) for mine in columns])
         cells = np.zeros(tilt.cells)
-        for t in tables:
+        for t in tilt.widest:
             part = slice(tilt.starts[t], tilt.starts[t + 1])
             cells[part] = expected[part]
         listed = tuple(j for j in range(len(tilt.levels)) if _shares_levels(base, tilt, j))
@@ -64,11 +60,11 @@ class WantedCounts:
             masses = base.mixture.class_weights @ base.encoder.columns[j].masses
             values.append(level_shares(tilt, expected, j)[level] * within_levels(counts, masses, level))
         starts = tilt.cells + np.cumsum([0, *map(len, values)])[:-1]
-        return cls(tilt, tables, listed, starts, np.concatenate([cells, *values]))
+        return cls(tilt, listed, starts, np.concatenate([cells, *values]))
 
     def places(self, codes: Int32Array, labels: IntArray) -> Int32Array:
         """Where rows count, (rows, tables and columns)."""
-        by_table = self.tilt.places_by_row(self.tilt.levels_of(codes, labels), self.tables)
+        by_table = self.tilt.places_by_row(self.tilt.levels_of(codes, labels), self.tilt.widest)
         by_value = [codes[j] + np.int32(start) for j, start in zip(self.columns, self.starts, strict=True)]
         return np.column_stack([by_table, *by_value])
 

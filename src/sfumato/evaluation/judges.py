@@ -153,11 +153,13 @@ def boosted_auc(train: TypedRows, test: TypedRows) -> float:
     return learned(model, rows, target(train, name, middle), target(test, name, middle))
 
 
-def learned(model: Any, rows: tuple[Any, Any], known: IntArray, truth: IntArray) -> float:
-    """Train a model on the first rows and score it on the second."""
+def learned(
+    model: Any, rows: tuple[Any, Any], known: IntArray, truth: IntArray, weights: FloatArray | None = None
+) -> float:
+    """Train a model on the first rows, by weight if these have any, and score it on the second."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence, and of classes that are not there
-        model.fit(plainly_named(rows[0]), known)
+        model.fit(plainly_named(rows[0]), known, sample_weight=weights)
         return weighted_auc(truth, model.predict_proba(plainly_named(rows[1])), model.classes_)
 
 
